@@ -1,0 +1,24 @@
+# The two commands, on a fresh Debian or Ubuntu machine too: `make run` and `make test`.
+
+SHELL := /bin/bash
+# Where rustup puts cargo, for the shells that do not know it yet.
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+# The end-to-end tests start Python programs with this.
+export WARREN_PYTHON := $(CURDIR)/target/venv/bin/python
+
+.PHONY: help run test fmt
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
+
+run: ## build Warren and serve ./data on 127.0.0.1:4600
+	@.ci/setup.sh run
+	cargo build --release --locked -p cli
+	./target/release/warren serve --data ./data
+
+test: ## install what the tests need, then run every check of `cargo xtask ci`
+	@.ci/setup.sh test
+	@cargo xtask ci
+
+fmt: ## format the code
+	cargo fmt --all

@@ -1,0 +1,42 @@
+//! The house's tooling: `cargo xtask ci [STEP…]` and `cargo xtask tidy`.
+
+mod ci;
+mod tidy;
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+const USAGE: &str = "usage: cargo xtask ci [STEP…] | cargo xtask tidy";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = root().and_then(|root| match args.as_slice() {
+        ["ci", steps @ ..] => ci::run(root, steps),
+        ["tidy"] => tidy::run(root),
+        ["help" | "--help"] => say(format_args!("{USAGE}\nsteps: {}", ci::names())).map(|()| true),
+        _ => anyhow::bail!("{USAGE}\nsteps: {}", ci::names()),
+    });
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // There is nowhere left to report that stderr is closed.
+            drop(writeln!(io::stderr(), "xtask: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The one place that writes to stdout.
+fn say(line: impl Display) -> Result<()> {
+    writeln!(io::stdout(), "{line}").context("writing to stdout")
+}
+
+fn root() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent directory")
+}

@@ -1,0 +1,223 @@
+//! What is not written in this house, and what to write instead.
+
+use super::Finding;
+use super::rust::{Line, has_word, tokens};
+use super::tree::{File, Tree};
+
+struct Ban {
+    rule: &'static str,
+    /// The replacement and the reason.
+    instead: &'static str,
+    matches: fn(&Line) -> bool,
+}
+
+const BANS: &[Ban] = &[
+    Ban {
+        rule: "unbounded",
+        instead: "use a bounded channel with a named `_MAX`: a queue without a limit is a crash later",
+        matches: |line| has_word(&line.code, "unbounded_channel"),
+    },
+    Ban {
+        rule: "fixme",
+        instead: "mend it, or open an issue and write `TODO(#12)`: what is known broken is not merged",
+        matches: |line| has_word(&line.comment, "FIXME"),
+    },
+    Ban {
+        rule: "todo",
+        instead: "name the issue, `TODO(#12)`: nobody searches comments for work to do",
+        matches: |line| has_todo_without_issue(&line.comment),
+    },
+    Ban {
+        rule: "banner",
+        instead: "make it a module or delete the line: a file that needs banners is several files",
+        matches: |line| is_banner(&line.comment),
+    },
+    Ban {
+        rule: "step-comment",
+        instead: "say why, or name a function after the step: numbers go stale when steps move",
+        matches: |line| is_step(&line.comment),
+    },
+    Ban {
+        rule: "module-name",
+        instead: "name it after what it holds, or move each part to its owner: such a name takes anything",
+        matches: |line| declares(&line.code, &["mod"], |name| BANNED_MODULES.contains(&name)),
+    },
+    Ban {
+        rule: "type-name",
+        instead: "name what it is, or write a function: the ending says nothing",
+        matches: |line| declares(&line.code, TYPE_KEYWORDS, has_banned_ending),
+    },
+];
+
+const SWALLOWED: &str =
+    "return the error or match on it: a failure that is dropped is found by a user";
+
+const BANNED_MODULES: &[&str] = &["common", "helpers", "prelude", "types", "utils"];
+const BANNED_ENDINGS: &[&str] =
+    &["Helper", "Impl", "Manager", "Processor", "Util", "Utils", "Wrapper"];
+const TYPE_KEYWORDS: &[&str] = &["enum", "struct", "trait", "type", "union"];
+
+/// Other languages in the tree, where only the notes to oneself are looked for.
+const NOTE_EXTENSIONS: &[&str] = &[".proto", ".py", ".sh", ".sql", ".toml", ".yml", "Makefile"];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = tree.rust_files().flat_map(check_rust).collect();
+    let others = tree.files.iter();
+    let others = others.filter(|file| NOTE_EXTENSIONS.iter().any(|end| file.path.ends_with(end)));
+    findings.extend(others.flat_map(check_notes));
+    findings
+}
+
+fn check_rust(file: &File) -> Vec<Finding> {
+    let lines = file.rust_lines();
+    let mut findings = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        for ban in BANS.iter().filter(|ban| (ban.matches)(line)) {
+            findings.push(Finding::new(&file.path, index + 1, ban.rule, ban.instead));
+        }
+    }
+    for line in swallowed_results(&lines) {
+        findings.push(Finding::new(&file.path, line, "swallowed", SWALLOWED));
+    }
+    findings
+}
+
+fn check_notes(file: &File) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, text) in file.numbered_lines() {
+        let line = Line { code: String::new(), comment: text.to_owned() };
+        let notes = BANS.iter().filter(|ban| ["fixme", "todo"].contains(&ban.rule));
+        for ban in notes.filter(|ban| (ban.matches)(&line)) {
+            findings.push(Finding::new(&file.path, number, ban.rule, ban.instead));
+        }
+    }
+    findings
+}
+
+fn has_todo_without_issue(comment: &str) -> bool {
+    comment.match_indices("TODO").any(|(at, word)| {
+        let issue = comment[at + word.len()..].strip_prefix("(#").unwrap_or_default();
+        !issue.starts_with(|c: char| c.is_ascii_digit())
+    }) && has_word(comment, "TODO")
+}
+
+/// A plain comment that starts with a ruled line. Tables and pictures in documentation are free.
+fn is_banner(comment: &str) -> bool {
+    let Some(text) = comment.strip_prefix("//") else { return false };
+    let ruled = |mark: char| text.trim_start().starts_with(&mark.to_string().repeat(4));
+    !text.starts_with('!') && ['=', '-', '*', '#', '~', '─', '/'].into_iter().any(ruled)
+}
+
+fn is_step(comment: &str) -> bool {
+    let text = comment.trim_start_matches(['/', '!', '*', ' ']);
+    let number = text.strip_prefix("Step ").or_else(|| text.strip_prefix("step "));
+    number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn declares(code: &str, keywords: &[&str], is_banned: impl Fn(&str) -> bool) -> bool {
+    tokens(code).windows(2).any(|pair| keywords.contains(&pair[0]) && is_banned(pair[1]))
+}
+
+fn has_banned_ending(name: &str) -> bool {
+    BANNED_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// The lines of statements that are nothing but `….ok();`.
+fn swallowed_results(lines: &[Line]) -> Vec<usize> {
+    let code: Vec<&str> = lines.iter().map(|line| line.code.as_str()).collect();
+    let code = code.join("\n");
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices(".ok();") {
+        let statement = code[statement_start(&code[..at])..at].trim_start();
+        let keeps = statement.starts_with("return ") || statement.contains(" = ");
+        if !keeps || statement.starts_with("let _ ") {
+            found.push(code[..at].matches('\n').count() + 1);
+        }
+    }
+    found
+}
+
+/// Where the statement starts that `code` ends in the middle of.
+fn statement_start(code: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut after = '.';
+    for (at, character) in code.char_indices().rev() {
+        match character {
+            // A block that a method is called on belongs to the statement.
+            '}' if depth == 0 && after != '.' => return at + 1,
+            ')' | ']' | '}' => depth += 1,
+            '(' | '[' | '{' if depth == 0 => return at + 1,
+            '(' | '[' | '{' => depth -= 1,
+            ';' if depth == 0 => return at + 1,
+            _ => {}
+        }
+        if !character.is_whitespace() {
+            after = character;
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_file(path: &str, text: &str) -> Vec<(usize, &'static str)> {
+        let findings = check(&Tree::of(&[(path, text)]));
+        findings.iter().map(|finding| (finding.line, finding.rule)).collect()
+    }
+
+    fn check_rules(text: &str, expected: &[&str]) {
+        let rules: Vec<_> =
+            check_file("crates/a/src/x.rs", text).into_iter().map(|(_, rule)| rule).collect();
+        assert_eq!(rules, expected, "{text}");
+    }
+
+    #[test]
+    fn names_are_banned() {
+        check_rules("let (tx, rx) = mpsc::unbounded_channel();", &["unbounded"]);
+        check_rules("mod utils;", &["module-name"]);
+        check_rules("pub(crate) mod types { }", &["module-name"]);
+        check_rules("pub struct SyncManager;", &["type-name"]);
+        check_rules("enum StoreImpl<T> {}", &["type-name"]);
+        check_rules("impl Processor for X {} // a FooManager", &[]);
+        check_rules("mod tests; mod commands; struct Message;", &[]);
+        check_rules("f(\"struct FooManager\")", &[]);
+    }
+
+    #[test]
+    fn comments_are_banned() {
+        check_rules("x(); // FIXME later", &["fixme"]);
+        check_rules("// TODO: later", &["todo"]);
+        check_rules("/// TODO(ada)", &["todo"]);
+        check_rules("// TODO(#12): when the writer can do it", &[]);
+        check_rules("f(\"TODO\"); // TODOS is a word", &[]);
+        check_rules("// ==== Reading ====", &["banner"]);
+        check_rules("// ---------", &["banner"]);
+        check_rules("//////////", &["banner"]);
+        check_rules("//! ---- | ----", &[]);
+        check_rules("// a ---- b", &[]);
+        check_rules("// Step 1: open it", &["step-comment"]);
+        check_rules("// Step by step", &[]);
+    }
+
+    #[test]
+    fn notes_are_found_in_other_files_too() {
+        assert_eq!(check_file("crates/a/src/x.sql", "a\n-- TODO index"), [(2, "todo")]);
+        assert_eq!(check_file("Makefile", "# FIXME"), [(1, "fixme")]);
+        assert_eq!(check_file("CONTRIBUTING.md", "no FIXME"), []);
+    }
+
+    #[test]
+    fn dropped_results_are_found() {
+        check_rules("fn f() { g().ok(); }", &["swallowed"]);
+        check_rules("let a = 1;\nfile\n    .write(|x| { x; })\n    .ok();", &["swallowed"]);
+        check_rules("if a { b }\ng().ok();", &["swallowed"]);
+        check_rules("match a { _ => b }.ok();", &["swallowed"]);
+        check_rules("let _ = g().ok();", &["swallowed"]);
+        check_rules("let a = g().ok();", &[]);
+        check_rules("return g(1, [2]).ok();", &[]);
+        check_rules("self.x = match a { b => c }\n    .ok();", &[]);
+        assert_eq!(check_file("crates/a/src/x.rs", "a;\n\nb\n.ok();"), [(4, "swallowed")]);
+    }
+}

@@ -1,0 +1,79 @@
+//! Nothing in the tree names one developer's machine or carries a secret.
+//!
+//! The needles are written in two halves, so that this file needs no exception.
+
+use super::Finding;
+use super::tree::Tree;
+
+/// Folders that exist on one machine only. They count where an absolute path starts.
+const MACHINE_FOLDERS: &[&str] =
+    &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
+
+/// How keys and tokens start.
+const SECRETS: &[&str] = &[
+    concat!("PRIVATE ", "KEY-----"),
+    concat!("gh", "p_"),
+    concat!("github_", "pat_"),
+    concat!("AK", "IA"),
+    concat!("xox", "b-"),
+];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in &tree.files {
+        for (number, line) in file.numbered_lines() {
+            if let Some(folder) = MACHINE_FOLDERS.iter().find(|folder| has_folder(line, folder)) {
+                let instead = format!("`{folder}` exists on one machine: use a relative path");
+                findings.push(Finding::new(&file.path, number, "machine-path", instead));
+            }
+            if let Some(secret) = SECRETS.iter().find(|secret| has_secret(line, secret)) {
+                let instead = format!("`{secret}…` looks like a secret: revoke it and take it out");
+                findings.push(Finding::new(&file.path, number, "secret", instead));
+            }
+        }
+    }
+    findings
+}
+
+/// In `crates/x/` and in `https://a.org/x/` the folder is a part of something longer.
+fn has_folder(line: &str, folder: &str) -> bool {
+    let in_path = |c: char| c.is_alphanumeric() || "_-.~$*)]}".contains(c);
+    line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(in_path))
+}
+
+fn has_secret(line: &str, secret: &str) -> bool {
+    line.match_indices(secret).any(|(at, _)| {
+        let starts_word = !line[..at].ends_with(char::is_alphanumeric);
+        let goes_on = line[at + secret.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
+        starts_word && (goes_on || secret.ends_with("-----"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_line(line: &str) -> Vec<&'static str> {
+        let tree = Tree::of(&[("a.toml", line)]);
+        check(&tree).iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn machine_paths_are_found() {
+        for folder in MACHINE_FOLDERS {
+            assert_eq!(check_line(&format!("path = \"{folder}x\"")), ["machine-path"]);
+            assert_eq!(check_line(&format!("file://{folder}x")), ["machine-path"]);
+            assert!(check_line(&format!("crates{folder}x")).is_empty(), "{folder}");
+            assert!(check_line(&format!("https://example.org{folder}x")).is_empty(), "{folder}");
+            assert!(check_line(&format!("${{HOME}}{folder}x")).is_empty(), "{folder}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_found() {
+        for secret in SECRETS {
+            assert_eq!(check_line(&format!("token = \"{secret}1234\"")), ["secret"]);
+        }
+        assert!(check_line("a private key").is_empty());
+    }
+}
