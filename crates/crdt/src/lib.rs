@@ -1,0 +1,24 @@
+//! The replicated data: timestamps, messages, last-write-wins rows, fingerprints.
+//!
+//! Everything here is a plain function or value. A device and the server use the same code.
+//!
+//! # Invariants
+//! - Nothing here does I/O, reads a clock or draws random numbers: time and node ids are arguments.
+//! - A codec accepts exactly what it produces (`docs/formats/1-timestamp.md`, `2-message.md`).
+//!
+//! # Not here
+//! - SQL → `replica` (devices) and `sync-store` (server). Wire types → `protocol`.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod cell;
+mod clock;
+mod fingerprint;
+mod message;
+mod timestamp;
+
+pub use cell::{ColumnId, Row};
+pub use clock::{Clock, ClockError, DRIFT_MS_MAX};
+pub use fingerprint::Fingerprint;
+pub use message::{Change, DecodeError, Message, Value};
+pub use timestamp::{Baseline, Node, ParseTimestampError, Timestamp};

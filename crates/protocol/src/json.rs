@@ -1,0 +1,74 @@
+//! How binary fields look in JSON: timestamps as their text, contents as base64, digests as hex.
+//!
+//! A timestamp's text that is not canonical passes through as its own bytes, which are never 16, so
+//! that the one check of timestamps (`crdt::Timestamp::from_bytes`) refuses it with the right code.
+
+/// 16 bytes ⇄ the canonical text.
+pub(crate) mod timestamp {
+    use bytes::Bytes;
+    use crdt::Timestamp;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &Bytes,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let timestamp = Timestamp::from_bytes(bytes).map_err(serde::ser::Error::custom)?;
+        serializer.collect_str(&timestamp)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Bytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(match text.parse::<Timestamp>() {
+            Ok(timestamp) => Bytes::copy_from_slice(&timestamp.to_bytes()),
+            Err(_) if text.len() == Timestamp::BYTES => Bytes::new(),
+            Err(_) => Bytes::from(text),
+        })
+    }
+}
+
+/// Bytes ⇄ base64 with padding (RFC 4648 §4).
+pub(crate) mod base64 {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+    use bytes::Bytes;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &Bytes,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Bytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        BASE64_STANDARD.decode(text).map(Bytes::from).map_err(serde::de::Error::custom)
+    }
+}
+
+/// 16 bytes ⇄ 32 lower-case hex digits.
+pub(crate) mod digest {
+    use bytes::Bytes;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &Bytes,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let digest = <[u8; 16]>::try_from(&bytes[..]).map_err(serde::ser::Error::custom)?;
+        serializer.collect_str(&format_args!("{:032x}", u128::from_be_bytes(digest)))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Bytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digest = u128::from_str_radix(&text, 16).map_err(serde::de::Error::custom)?;
+        Ok(Bytes::copy_from_slice(&digest.to_be_bytes()))
+    }
+}

@@ -1,0 +1,41 @@
+//! What devices and servers say to each other: wire types, error codes, limits, and the sync round.
+//!
+//! # Invariants
+//! - Nothing here does I/O or reads a clock; the round is a state machine that others drive.
+//! - Every wire type is one Rust struct for both encodings, JSON and protobuf (`proto/warren.proto`).
+//! - Clients decide on an error's code alone; its message is for people.
+//!
+//! # Not here
+//! - HTTP: routes and handlers → `server`, requests → `replica`.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod error;
+mod json;
+mod round;
+mod wire;
+
+pub use error::{ErrorCode, ErrorResponse};
+pub use round::{Device, Outcome, Pulled, Pushed, Round, Step};
+pub use wire::{
+    AccountRequest, AccountResponse, Client, ClientList, ClientRequest, ClientResponse,
+    Fingerprint, Message, PasswordRequest, PullResponse, PushRequest, PushResponse,
+};
+
+/// Messages that one request or answer carries at most, unless the server is told otherwise.
+pub const MESSAGES_COUNT_MAX: usize = 40_000;
+/// Bytes of a request's body at most, unless the server is told otherwise.
+pub const BODY_BYTES_MAX: usize = 16 << 20;
+/// Bytes of contents after which an answer ends and says `more`.
+pub const PAGE_BYTES_MAX: usize = 8 << 20;
+/// How far ahead of the server's clock a message may be stamped.
+pub const DRIFT_MS_MAX: u64 = crdt::DRIFT_MS_MAX;
+
+/// The media type of people and `curl`.
+pub const JSON: &str = "application/json";
+/// The media type of programs.
+pub const PROTOBUF: &str = "application/x-protobuf";
+/// `GET /v1/sync/full` for programs: [`PullResponse`]s, each after its length as a varint.
+pub const PROTOBUF_SEQUENCE: &str = "application/x-protobuf-seq";
+/// `GET /v1/sync/full` for people: one [`PullResponse`] a line.
+pub const NDJSON: &str = "application/x-ndjson";

@@ -1,0 +1,240 @@
+//! The wire types, each one struct for JSON and protobuf (`docs/formats/3-http-api.md`).
+//!
+//! # Invariants
+//! - Field names and tags are those of `proto/warren.proto`; a test compares them.
+//! - A decoded type is not yet checked: [`Message`] becomes a [`crdt::Message`] in one place, here.
+
+use bytes::Bytes;
+use crdt::{ParseTimestampError, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// One message on the wire.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Message {
+    /// 16 bytes; in JSON the canonical text.
+    #[prost(bytes = "bytes", tag = "1")]
+    #[serde(with = "crate::json::timestamp")]
+    #[schema(value_type = String, example = "2026-11-21T06:30:00.123Z-0000-a1b2c3d4e5f60718")]
+    pub timestamp: Bytes,
+    /// Opaque bytes; in JSON base64.
+    #[prost(bytes = "bytes", tag = "2")]
+    #[serde(with = "crate::json::base64")]
+    #[schema(value_type = String, format = Byte, example = "aGVsbG8=")]
+    pub content: Bytes,
+}
+
+/// Count and digest of a vault's set of messages.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+pub struct Fingerprint {
+    /// Messages in the set.
+    #[prost(uint64, tag = "1")]
+    pub count: u64,
+    /// 16 bytes, big-endian; in JSON 32 hex digits.
+    #[prost(bytes = "bytes", tag = "2")]
+    #[serde(with = "crate::json::digest")]
+    #[schema(value_type = String, example = "00000000000000000000000000000000")]
+    pub digest: Bytes,
+}
+
+/// `POST /v1/sync/delta`: messages to store.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PushRequest {
+    /// In any order; what is known already is counted, not stored.
+    #[prost(message, repeated, tag = "1")]
+    pub messages: Vec<Message>,
+}
+
+/// The answer to a [`PushRequest`]: everything in it is durable.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+pub struct PushResponse {
+    /// Messages that were new.
+    #[prost(uint64, tag = "1")]
+    pub stored: u64,
+    /// Messages that the vault had already.
+    #[prost(uint64, tag = "2")]
+    pub known: u64,
+    /// The newest arrival number; those of this request end here, without gaps.
+    #[prost(uint64, tag = "3")]
+    pub cursor: u64,
+    /// The whole set, after storing.
+    #[prost(message, optional, tag = "4")]
+    #[schema(required, nullable = false)]
+    pub fingerprint: Option<Fingerprint>,
+    /// The server's clock, milliseconds since 1970.
+    #[prost(uint64, tag = "5")]
+    pub now_ms: u64,
+}
+
+/// `GET /v1/sync/delta`: what arrived after a cursor.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+pub struct PullResponse {
+    /// In order of arrival.
+    #[prost(message, repeated, tag = "1")]
+    pub messages: Vec<Message>,
+    /// The arrival number of the last of these messages, or the vault's newest if there are none.
+    #[prost(uint64, tag = "2")]
+    pub cursor: u64,
+    /// Whether more follow.
+    #[prost(bool, tag = "3")]
+    pub more: bool,
+    /// The whole set.
+    #[prost(message, optional, tag = "4")]
+    #[schema(required, nullable = false)]
+    pub fingerprint: Option<Fingerprint>,
+    /// The server's clock, milliseconds since 1970.
+    #[prost(uint64, tag = "5")]
+    pub now_ms: u64,
+}
+
+/// `POST /v1/accounts`: a new account.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+#[prost(skip_debug)]
+#[serde(deny_unknown_fields)]
+pub struct AccountRequest {
+    /// 1 to 64 letters, digits and `. _ @ + -`; case does not matter.
+    #[prost(string, tag = "1")]
+    #[schema(example = "ada")]
+    pub login: String,
+    /// 8 to 1,024 bytes.
+    #[prost(string, tag = "2")]
+    #[schema(example = "correct horse battery")]
+    pub password: String,
+}
+
+/// The account that was made.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+pub struct AccountResponse {
+    /// The login as it is stored: in lower case.
+    #[prost(string, tag = "1")]
+    pub login: String,
+}
+
+/// `PUT /v1/accounts/password`: another password.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+#[prost(skip_debug)]
+#[serde(deny_unknown_fields)]
+pub struct PasswordRequest {
+    /// Whose.
+    #[prost(string, tag = "1")]
+    #[schema(example = "ada")]
+    pub login: String,
+    /// The present one.
+    #[prost(string, tag = "2")]
+    pub password: String,
+    /// The next one: 8 to 1,024 bytes.
+    #[prost(string, tag = "3")]
+    pub new_password: String,
+}
+
+/// `POST /v1/clients`: registers a device, by login and password, or by the token of a device.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+#[prost(skip_debug)]
+#[serde(deny_unknown_fields)]
+pub struct ClientRequest {
+    /// Empty when a token is sent.
+    #[prost(string, tag = "1")]
+    #[serde(default)]
+    #[schema(example = "ada")]
+    pub login: String,
+    /// Empty when a token is sent.
+    #[prost(string, tag = "2")]
+    #[serde(default)]
+    pub password: String,
+    /// What people call the device; at most 200 characters.
+    #[prost(string, tag = "3")]
+    #[serde(default)]
+    #[schema(example = "Ada's laptop")]
+    pub name: String,
+}
+
+/// A registered device.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+#[prost(skip_debug)]
+pub struct ClientResponse {
+    /// 16 hex digits.
+    #[prost(string, tag = "1")]
+    pub client_id: String,
+    /// The device's secret, shown this once: the server keeps only a hash.
+    #[prost(string, tag = "2")]
+    pub token: String,
+}
+
+/// A device of the account.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+pub struct Client {
+    /// 16 hex digits.
+    #[prost(string, tag = "1")]
+    pub client_id: String,
+    /// What people call it.
+    #[prost(string, tag = "2")]
+    pub name: String,
+    /// Up to which arrival number it has what the vault has.
+    #[prost(uint64, tag = "3")]
+    pub cursor: u64,
+    /// When it last synced, milliseconds since 1970; 0 if never.
+    #[prost(uint64, tag = "4")]
+    pub seen_ms: u64,
+    /// When it was registered, milliseconds since 1970.
+    #[prost(uint64, tag = "5")]
+    pub created_ms: u64,
+    /// Whether it is the one that asks.
+    #[prost(bool, tag = "6")]
+    pub current: bool,
+}
+
+/// `GET /v1/clients`: the account's devices.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+pub struct ClientList {
+    /// In order of registration.
+    #[prost(message, repeated, tag = "1")]
+    pub clients: Vec<Client>,
+}
+
+impl From<crdt::Message> for Message {
+    fn from(message: crdt::Message) -> Self {
+        let timestamp = Bytes::copy_from_slice(&message.timestamp.to_bytes());
+        Self { timestamp, content: message.content }
+    }
+}
+
+impl TryFrom<Message> for crdt::Message {
+    type Error = ParseTimestampError;
+
+    fn try_from(message: Message) -> Result<Self, ParseTimestampError> {
+        let timestamp = Timestamp::from_bytes(&message.timestamp)?;
+        Ok(Self { timestamp, content: message.content })
+    }
+}
+
+impl From<crdt::Fingerprint> for Fingerprint {
+    fn from(fingerprint: crdt::Fingerprint) -> Self {
+        let digest = Bytes::copy_from_slice(&fingerprint.digest_bytes());
+        Self { count: fingerprint.count, digest }
+    }
+}
+
+impl Fingerprint {
+    /// As a value to compare; `None` if the digest has not 16 bytes.
+    pub fn to_crdt(&self) -> Option<crdt::Fingerprint> {
+        let digest = u128::from_be_bytes(<[u8; 16]>::try_from(&self.digest[..]).ok()?);
+        Some(crdt::Fingerprint { count: self.count, digest })
+    }
+}
+
+/// Requests that carry a password, and the answer that carries a token, print without them.
+macro_rules! redacted_debug {
+    ($($type:ident),*) => {$(
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type)).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+redacted_debug!(AccountRequest, PasswordRequest, ClientRequest, ClientResponse);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+use crdt::{Node, Timestamp};
+use prost_reflect::{DescriptorPool, DynamicMessage};
+use serde::de::DeserializeOwned;
+
+use super::*;
+
+fn message(millis: u64, content: &'static [u8]) -> Message {
+    let timestamp = Timestamp::new(millis, 7, Node(9)).unwrap();
+    crdt::Message { timestamp, content: Bytes::from_static(content) }.into()
+}
+
+fn fingerprint() -> Fingerprint {
+    crdt::Fingerprint { count: 3, digest: 0xfeed << 64 }.into()
+}
+
+/// Both encodings give the value back, and `proto/warren.proto` knows every field by its name.
+fn check<T>(proto_name: &str, value: &T)
+where
+    T: prost::Message + Default + PartialEq + Serialize + DeserializeOwned,
+{
+    let bytes = value.encode_to_vec();
+    assert!(&T::decode(&bytes[..]).unwrap() == value, "{proto_name}: protobuf");
+    let json = serde_json::to_value(value).unwrap();
+    assert!(&serde_json::from_value::<T>(json.clone()).unwrap() == value, "{proto_name}: JSON");
+
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proto");
+    let files = protox::compile(["warren.proto"], [schema]).unwrap();
+    let pool = DescriptorPool::from_file_descriptor_set(files).unwrap();
+    let descriptor = pool.get_message_by_name(&format!("warren.v1.{proto_name}")).unwrap();
+    let dynamic = DynamicMessage::decode(descriptor.clone(), &bytes[..]).unwrap();
+    assert_eq!(dynamic.unknown_fields().count(), 0, "{proto_name}: a tag is not in the .proto");
+    let fields: Vec<_> = dynamic.fields().map(|(field, _)| field.name().to_owned()).collect();
+    let mut keys: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
+    keys.sort_by_key(|key| descriptor.get_field_by_name(key).unwrap().number());
+    assert_eq!(fields, keys, "{proto_name}: the sample must fill every field");
+    assert_eq!(
+        descriptor.fields().len(),
+        fields.len(),
+        "{proto_name}: a field is only in the .proto"
+    );
+}
+
+#[test]
+fn rust_types_json_and_the_proto_file_agree() {
+    let text = || "x".to_owned();
+    let messages = vec![message(5, b"hello"), message(6, b"\0\xff")];
+    check("Message", &messages[0]);
+    check("Fingerprint", &fingerprint());
+    check("PushRequest", &PushRequest { messages: messages.clone() });
+    let fingerprint = Some(fingerprint());
+    let pushed = PushResponse {
+        stored: 1,
+        known: 2,
+        cursor: 3,
+        fingerprint: fingerprint.clone(),
+        now_ms: 4,
+    };
+    check("PushResponse", &pushed);
+    check(
+        "PullResponse",
+        &PullResponse { messages, cursor: 1, more: true, fingerprint, now_ms: 2 },
+    );
+    check("AccountRequest", &AccountRequest { login: text(), password: text() });
+    check("AccountResponse", &AccountResponse { login: text() });
+    let password = PasswordRequest { login: text(), password: text(), new_password: text() };
+    check("PasswordRequest", &password);
+    check("ClientRequest", &ClientRequest { login: text(), password: text(), name: text() });
+    check("ClientResponse", &ClientResponse { client_id: text(), token: text() });
+    let client = Client {
+        client_id: text(),
+        name: text(),
+        cursor: 1,
+        seen_ms: 2,
+        created_ms: 3,
+        current: true,
+    };
+    check("Client", &client);
+    check("ClientList", &ClientList { clients: vec![client] });
+    check("ErrorResponse", &crate::ErrorResponse::new(crate::ErrorCode::Busy, "x"));
+}
+
+#[test]
+fn json_shows_text_base64_and_hex() {
+    let pulled = PullResponse {
+        messages: vec![message(1_795_242_600_123, b"hello")],
+        cursor: 1,
+        more: false,
+        fingerprint: Some(fingerprint()),
+        now_ms: 2,
+    };
+    let expected = concat!(
+        r#"{"messages":[{"timestamp":"2026-11-21T06:30:00.123Z-0007-0000000000000009","content":"aGVsbG8="}],"#,
+        r#""cursor":1,"more":false,"fingerprint":{"count":3,"digest":"000000000000feed0000000000000000"},"now_ms":2}"#,
+    );
+    assert_eq!(serde_json::to_string(&pulled).unwrap(), expected);
+}
+
+#[test]
+fn a_timestamp_that_is_not_canonical_is_refused_at_the_one_check() {
+    for text in ["", "now", "2026-11-21T06:30:00.123Z-00ab-a1b2c3d4e5f60718", "sixteen bytes ok"] {
+        let json = serde_json::json!({"timestamp": text, "content": ""});
+        let message: Message = serde_json::from_value(json).unwrap();
+        assert!(crdt::Message::try_from(message).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn secrets_do_not_print() {
+    let request =
+        ClientRequest { login: "ada".into(), password: "sesame".into(), name: "x".into() };
+    assert!(!format!("{request:?}").contains("sesame"));
+}
