@@ -1,0 +1,69 @@
+//! The ciphers that a file may be encrypted with, by `sqlite3mc`'s own names.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A cipher of `sqlite3mc`. `chacha20` is the default for new files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cipher {
+    /// ChaCha20-Poly1305; authenticates each page.
+    ChaCha20,
+    /// AES-256 in CBC mode; does not authenticate pages.
+    Aes256Cbc,
+    /// AEGIS-256; nearly free on processors with AES instructions.
+    Aegis,
+    /// The format of `SQLCipher` 4.
+    SqlCipher,
+    /// Ascon-128.
+    Ascon128,
+}
+
+impl Cipher {
+    /// Every cipher, the default first.
+    pub const ALL: [Self; 5] =
+        [Self::ChaCha20, Self::Aes256Cbc, Self::Aegis, Self::SqlCipher, Self::Ascon128];
+
+    /// The name that `PRAGMA cipher` takes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ChaCha20 => "chacha20",
+            Self::Aes256Cbc => "aes256cbc",
+            Self::Aegis => "aegis",
+            Self::SqlCipher => "sqlcipher",
+            Self::Ascon128 => "ascon128",
+        }
+    }
+}
+
+impl fmt::Display for Cipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Cipher {
+    type Err = UnknownCipher;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCipher> {
+        let known = Self::ALL.into_iter().find(|cipher| cipher.name() == name);
+        known.ok_or_else(|| UnknownCipher(name.to_owned()))
+    }
+}
+
+/// A name that is no cipher's.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("no cipher is called {0:?}")]
+pub struct UnknownCipher(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_parses_back_to_its_cipher() {
+        for cipher in Cipher::ALL {
+            assert_eq!(cipher.name().parse(), Ok(cipher));
+        }
+        assert_eq!("rot13".parse::<Cipher>(), Err(UnknownCipher("rot13".to_owned())));
+    }
+}

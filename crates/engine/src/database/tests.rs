@@ -1,0 +1,82 @@
+use std::sync::Arc;
+
+use crate::{
+    Database, Databases, Durability, Encryption, Error, Limits, Migration, Options, Pending,
+};
+
+fn options() -> Options {
+    let mut options = Options::new(Encryption::None);
+    options.create = true;
+    options.migrations = &[Migration { version: 1, sql: "CREATE TABLE t (x)" }];
+    options
+}
+
+fn insert(database: &Database, x: i64) -> Pending<(), Error> {
+    database.write(Durability::Disk, move |db| {
+        Ok(db.execute("INSERT INTO t VALUES (?1)", [x]).map(drop)?)
+    })
+}
+
+fn sum(database: &Database) -> i64 {
+    let read = database
+        .read(|db| Ok::<_, Error>(db.query_row("SELECT sum(x) FROM t", [], |row| row.get(0))?));
+    read.unwrap()
+}
+
+#[test]
+fn a_failed_commit_poisons_until_the_database_is_reopened() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(&path, options).unwrap();
+    insert(&database, 1).wait().unwrap();
+    database.writer().as_mut().unwrap().fail_commits();
+
+    for x in [2, 4] {
+        let error = insert(&database, x).wait().unwrap_err();
+        assert!(matches!(error, Error::Poisoned { .. }), "{error}");
+    }
+    let stats = database.stats();
+    assert!(stats.is_poisoned);
+    assert_eq!((stats.transactions, stats.failed), (1, 2));
+    assert_eq!(sum(&database), 1, "reads go on");
+
+    databases.close(&path).unwrap();
+    let error = insert(&database, 8).wait().unwrap_err();
+    assert!(matches!(error, Error::Closed), "{error}");
+    let reopened = databases.open(&path, options).unwrap();
+    assert!(!Arc::ptr_eq(&database, &reopened));
+    insert(&reopened, 16).wait().unwrap();
+    assert_eq!(sum(&reopened), 17);
+}
+
+#[test]
+fn a_busy_commit_is_rolled_back_and_does_not_poison() {
+    const ROLLBACK_JOURNAL: crate::Profile = crate::Profile {
+        name: "rollback-journal",
+        about: "",
+        pragmas: &[crate::Pragma {
+            name: "busy_timeout",
+            value: "0",
+            read_back: "0",
+            scope: crate::Scope::Always,
+        }],
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let options = || Options { profile: &ROLLBACK_JOURNAL, ..options() };
+    let database = databases.open(&path, options).unwrap();
+    insert(&database, 1).wait().unwrap();
+
+    database
+        .read::<_, Error>(|db| {
+            db.query_row("SELECT count(*) FROM t", [], |_| Ok(()))?;
+            let error = insert(&database, 2).wait().unwrap_err();
+            assert!(matches!(error, Error::RolledBack { .. }), "{error}");
+            Ok(())
+        })
+        .unwrap();
+    insert(&database, 4).wait().unwrap();
+    assert_eq!(sum(&database), 5);
+}

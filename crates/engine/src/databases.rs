@@ -1,0 +1,318 @@
+//! Many databases: a handful of worker threads, and open handles kept by last use.
+//!
+//! Tens of thousands of files, thousands of them open. Opening a file that is open gives the same handle; opening
+//! another one may close those that nobody has used for longest. Files are opened and closed outside the lock, so a
+//! slow one holds up only those who want that same file.
+//!
+//! # Invariants
+//! - A file is open at most once: its slot says so while it is opened, used and closed.
+//! - A handle that anyone holds, or that has work queued, is never closed to make room: the registry holds the
+//!   only other reference, and the ready queue holds one for each database with work.
+//! - At most `open_count_max` files are open.
+//!
+//! # Not here
+//! - What a database does → `database.rs`. The order of work → `ready.rs`.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+
+use lru::LruCache;
+
+use crate::cache::CacheTotal;
+use crate::database::{Database, Options};
+use crate::error::{Error, Result, io};
+use crate::ready::Ready;
+
+/// The limits of a registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Threads that run write batches. More than cores only help when they wait for the disk.
+    pub workers_count: usize,
+    /// Open databases. Each takes about three file descriptors, and two more per reader in use.
+    pub open_count_max: usize,
+    /// The memory of all page caches together, past which databases that are not in use are closed.
+    pub cache_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            workers_count: thread::available_parallelism().map_or(2, usize::from).max(2),
+            // With readers this stays below the usual limit of 4,096 to 65,536 descriptors.
+            open_count_max: 1_000,
+            cache_bytes_max: 512 << 20,
+        }
+    }
+}
+
+/// The open databases of a program, and the threads that write to them.
+pub struct Databases {
+    limits: Limits,
+    registry: Mutex<Registry>,
+    /// A slot has changed.
+    changed: Condvar,
+    ready: Arc<Ready>,
+    cache_total: CacheTotal,
+    workers: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Registry {
+    slots: LruCache<PathBuf, Slot>,
+    /// Slots that are open or being opened.
+    open_count: usize,
+    is_stopped: bool,
+}
+
+enum Slot {
+    Opening,
+    Open(Arc<Database>),
+    Closing,
+}
+
+/// What a caller of `open` does next.
+enum Step {
+    Use(Arc<Database>),
+    /// The slot is the caller's; it opens the file.
+    Open,
+    /// Another thread opens or closes that file.
+    Wait,
+    /// Close this one first.
+    Evict(Arc<Database>),
+}
+
+impl Databases {
+    /// Starts the worker threads.
+    pub fn start(limits: Limits) -> Result<Self> {
+        let ready = Arc::new(Ready::default());
+        let workers = (0..limits.workers_count.max(1))
+            .map(|index| spawn_worker(index, Arc::clone(&ready)))
+            .collect::<Result<Vec<_>>>();
+        let workers = workers.inspect_err(|_| ready.stop())?;
+        let registry = Registry { slots: LruCache::unbounded(), open_count: 0, is_stopped: false };
+        Ok(Self {
+            limits,
+            registry: Mutex::new(registry),
+            changed: Condvar::new(),
+            ready,
+            cache_total: CacheTotal::default(),
+            workers: Mutex::new(workers),
+        })
+    }
+
+    /// The database in that file; opened with `options` unless it is open already.
+    ///
+    /// A key in `options` is not compared with that of an open database: who may open it is the caller's to know.
+    /// [`Error::Busy`] if `open_count_max` databases are open and all of them in use.
+    pub fn open(&self, path: &Path, options: impl FnOnce() -> Options) -> Result<Arc<Database>> {
+        let path = canonical(path)?;
+        let mut registry = self.registry();
+        loop {
+            match self.next_step(&mut registry, &path)? {
+                Step::Use(database) => return Ok(database),
+                Step::Wait => {
+                    registry = self
+                        .changed
+                        .wait(registry)
+                        .expect("no code panics while it holds this lock");
+                }
+                Step::Evict(database) => {
+                    drop(registry);
+                    self.close_and_log(&database);
+                    registry = self.registry();
+                }
+                Step::Open => break,
+            }
+        }
+        drop(registry);
+        let mut claim = Claim { databases: self, path: &path, opened: None };
+        let (ready, cache_total) = (Arc::clone(&self.ready), self.cache_total.clone());
+        let database = Database::open(path.clone(), options(), ready, cache_total)?;
+        claim.opened = Some(Arc::clone(&database));
+        Ok(database)
+    }
+
+    /// Closes one database, in use or not, after what is queued has run: those who hold it get [`Error::Closed`].
+    /// Without effect if it is not open.
+    pub fn close(&self, path: &Path) -> Result<()> {
+        let path = canonical(path)?;
+        let mut registry = self.registry();
+        loop {
+            match registry.slots.peek(&path) {
+                None => return Ok(()),
+                Some(Slot::Open(database)) => {
+                    let database = Arc::clone(database);
+                    registry.mark_closing(&path);
+                    drop(registry);
+                    return self.close_marked(&database);
+                }
+                Some(Slot::Opening | Slot::Closing) => {
+                    registry = self
+                        .changed
+                        .wait(registry)
+                        .expect("no code panics while it holds this lock");
+                }
+            }
+        }
+    }
+
+    /// Opens nothing more, runs and answers what is queued, closes every database and ends the threads.
+    pub fn shutdown(&self) {
+        self.registry().is_stopped = true;
+        while let Some(database) = self.next_to_shut_down() {
+            self.close_and_log(&database);
+        }
+        self.ready.stop();
+        let workers = std::mem::take(&mut *self.workers.lock().expect("only shutdown takes it"));
+        for worker in workers {
+            if worker.join().is_err() {
+                tracing::error!("a worker thread had panicked");
+            }
+        }
+    }
+
+    /// How many databases are open.
+    pub fn open_count(&self) -> usize {
+        self.registry().open_count
+    }
+
+    /// The memory that all page caches hold, as measured after each use.
+    pub fn cache_bytes(&self) -> usize {
+        self.cache_total.bytes()
+    }
+
+    fn next_step(&self, registry: &mut Registry, path: &Path) -> Result<Step> {
+        if registry.is_stopped {
+            return Err(Error::Closed);
+        }
+        let found = match registry.slots.get(path) {
+            Some(Slot::Open(database)) => Some(Arc::clone(database)),
+            Some(Slot::Opening | Slot::Closing) => return Ok(Step::Wait),
+            None => None,
+        };
+        let has_room = found.is_some() || registry.open_count < self.limits.open_count_max;
+        if !has_room || self.cache_total.bytes() > self.limits.cache_bytes_max {
+            match registry.evict() {
+                Some(database) => return Ok(Step::Evict(database)),
+                None if !has_room => return Err(Error::Busy),
+                // Every database is in use; their caches are bounded by their profiles.
+                None => {}
+            }
+        }
+        if let Some(database) = found {
+            return Ok(Step::Use(database));
+        }
+        registry.slots.put(path.to_owned(), Slot::Opening);
+        registry.open_count += 1;
+        Ok(Step::Open)
+    }
+
+    fn next_to_shut_down(&self) -> Option<Arc<Database>> {
+        let mut registry = self.registry();
+        loop {
+            let open = registry.slots.iter().find_map(|(_, slot)| match slot {
+                Slot::Open(database) => Some(Arc::clone(database)),
+                Slot::Opening | Slot::Closing => None,
+            });
+            if let Some(database) = open {
+                registry.mark_closing(database.path());
+                return Some(database);
+            }
+            if registry.slots.is_empty() {
+                return None;
+            }
+            registry =
+                self.changed.wait(registry).expect("no code panics while it holds this lock");
+        }
+    }
+
+    fn close_and_log(&self, database: &Database) {
+        if let Err(error) = self.close_marked(database) {
+            let path = database.path().display();
+            tracing::warn!(%path, %error, "closing; the WAL will be recovered at the next open");
+        }
+    }
+
+    /// Closes a database whose slot says `Closing`, and frees the slot.
+    fn close_marked(&self, database: &Database) -> Result<()> {
+        let closed = database.close();
+        self.registry().slots.pop(database.path());
+        self.changed.notify_all();
+        closed
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+impl Drop for Databases {
+    fn drop(&mut self) {
+        self.shutdown();
+    }
+}
+
+impl Registry {
+    /// Marks the database that was used longest ago, of those that nobody uses.
+    fn evict(&mut self) -> Option<Arc<Database>> {
+        let database = self.slots.iter().rev().find_map(|(_, slot)| match slot {
+            Slot::Open(database) if Arc::strong_count(database) == 1 => Some(Arc::clone(database)),
+            _ => None,
+        })?;
+        self.mark_closing(database.path());
+        Some(database)
+    }
+
+    fn mark_closing(&mut self, path: &Path) {
+        let slot = self.slots.peek_mut(path).expect("only an open database is closed");
+        *slot = Slot::Closing;
+        self.open_count -= 1;
+    }
+}
+
+/// A slot marked `Opening`. Dropped, it holds the opened database, or is free again if there is none: also when
+/// opening panicked.
+struct Claim<'a> {
+    databases: &'a Databases,
+    path: &'a Path,
+    opened: Option<Arc<Database>>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut registry = self.databases.registry();
+        if let Some(database) = self.opened.take() {
+            registry.slots.put(self.path.to_owned(), Slot::Open(database));
+        } else {
+            registry.slots.pop(self.path);
+            registry.open_count -= 1;
+        }
+        self.databases.changed.notify_all();
+    }
+}
+
+fn spawn_worker(index: usize, ready: Arc<Ready>) -> Result<JoinHandle<()>> {
+    let work = move || {
+        while let Some(database) = ready.pop() {
+            database.work();
+        }
+    };
+    thread::Builder::new()
+        .name(format!("writer-{index}"))
+        .spawn(work)
+        .map_err(io(Path::new("worker thread")))
+}
+
+/// The same path for the same file, also for one that does not exist yet.
+fn canonical(path: &Path) -> Result<PathBuf> {
+    if let Ok(path) = path.canonicalize() {
+        return Ok(path);
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let directory = parent.canonicalize().map_err(io(parent))?;
+    let name = path.file_name().ok_or(std::io::ErrorKind::InvalidInput.into()).map_err(io(path))?;
+    Ok(directory.join(name))
+}

@@ -1,0 +1,60 @@
+//! A database key: 32 random bytes, used as they are, so that opening derives nothing.
+//!
+//! # Invariants
+//! - The bytes are zeroised on drop, and no `Debug` output shows them.
+//!
+//! # Not here
+//! - Keys from passwords, wrapped keys → the `accounts` crate.
+
+use std::fmt;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// A raw 256-bit database key.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// A new key from the operating system's random source.
+    ///
+    /// # Panics
+    /// If the operating system has no randomness to give; nothing that needs a key can go on then.
+    pub fn generate() -> Self {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+        let key = Self(bytes);
+        bytes.zeroize();
+        key
+    }
+
+    /// Takes 32 bytes as the key.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The key itself. Do not log it, and do not put it into SQL.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_hides_the_bytes() {
+        assert_eq!(format!("{:?}", Key::from_bytes([7; 32])), "Key(..)");
+    }
+
+    #[test]
+    fn generated_keys_differ() {
+        assert_ne!(Key::generate().as_bytes(), Key::generate().as_bytes());
+    }
+}

@@ -1,0 +1,96 @@
+//! Schema migrations: numbered SQL scripts that bring a file from any older version to the newest.
+//!
+//! The version is SQLite's `user_version`. Each migration and its version number commit in one transaction,
+//! so a file is always at exactly one version.
+//!
+//! # Invariants
+//! - Versions ascend strictly (asserted).
+//! - A file from a later program is refused, not touched.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::{Error, Result, sqlite};
+
+/// One step of a schema's history.
+#[derive(Clone, Copy, Debug)]
+pub struct Migration {
+    /// The `user_version` that the file has afterwards; from 1, ascending.
+    pub version: u32,
+    /// The statements, without BEGIN and COMMIT.
+    pub sql: &'static str,
+}
+
+/// Brings the file to the last version in `migrations`. With none, versions are the caller's business.
+pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<()> {
+    assert!(
+        migrations.iter().map(|migration| migration.version).is_sorted_by(|a, b| a < b),
+        "migration versions ascend"
+    );
+    let Some(last) = migrations.last() else { return Ok(()) };
+    let found = version(db)?;
+    if found > last.version {
+        return Err(Error::SchemaTooNew { found, known: last.version });
+    }
+    for migration in migrations.iter().filter(|migration| migration.version > found) {
+        apply(db, migration).map_err(sqlite("migration"))?;
+    }
+    Ok(())
+}
+
+fn apply(db: &mut Connection, migration: &Migration) -> rusqlite::Result<()> {
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    tx.execute_batch(migration.sql)?;
+    tx.pragma_update(None, "user_version", migration.version)?;
+    tx.commit()
+}
+
+fn version(db: &Connection) -> Result<u32> {
+    db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(sqlite("user_version"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Migration =
+        Migration { version: 1, sql: "CREATE TABLE a (x); INSERT INTO a VALUES (1);" };
+    const TWO: Migration = Migration { version: 2, sql: "ALTER TABLE a ADD COLUMN y DEFAULT 2;" };
+    const BROKEN: Migration = Migration { version: 3, sql: "DROP TABLE a; SELECT nonsense;" };
+
+    fn sum(db: &Connection) -> i64 {
+        db.query_row("SELECT sum(x + y) FROM a", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn an_older_file_gets_only_what_it_lacks() {
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate(&mut db, &[ONE]).unwrap();
+        migrate(&mut db, &[ONE, TWO]).unwrap();
+        assert_eq!((version(&db).unwrap(), sum(&db)), (2, 3));
+        migrate(&mut db, &[ONE, TWO]).unwrap();
+        assert_eq!((version(&db).unwrap(), sum(&db)), (2, 3));
+    }
+
+    #[test]
+    fn a_failing_migration_leaves_the_version_before_it() {
+        let mut db = Connection::open_in_memory().unwrap();
+        let error = migrate(&mut db, &[ONE, TWO, BROKEN]).unwrap_err();
+        assert!(matches!(error, Error::Sqlite { context: "migration", .. }), "{error}");
+        assert_eq!((version(&db).unwrap(), sum(&db)), (2, 3));
+    }
+
+    #[test]
+    fn a_file_from_a_later_program_is_refused() {
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate(&mut db, &[ONE, TWO]).unwrap();
+        let error = migrate(&mut db, &[ONE]).unwrap_err();
+        assert!(matches!(error, Error::SchemaTooNew { found: 2, known: 1 }), "{error}");
+    }
+
+    #[test]
+    #[should_panic(expected = "migration versions ascend")]
+    fn versions_out_of_order_are_a_bug() {
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate(&mut db, &[TWO, ONE]).unwrap();
+    }
+}

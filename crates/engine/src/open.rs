@@ -1,0 +1,182 @@
+//! Opening a file: which cipher, the right key, the profile's settings.
+//!
+//! A connection with a wrong key is dangerous: it sees a WAL whose checksums are all wrong, takes it for empty,
+//! and deletes it when it closes, with all that was acknowledged into it. So the key is tried first on an
+//! *immutable* connection, which reads page 1 of the main file and looks at no WAL, journal or lock. Only a
+//! key that has shown itself right opens the file for real.
+//!
+//! # Invariants
+//! - No connection with an unproven key ever sees the WAL of a file that has content.
+//! - A wrong key is [`Error::WrongKey`]; SQLite's "file is not a database" does not leave this file.
+//! - The directory of a new file is on the disk before anything is stored in the file.
+//!
+//! # Not here
+//! - Migrations → `migrate.rs`. Many files → `databases.rs`.
+
+use std::fs::File;
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::cipher::Cipher;
+use crate::error::{Error, Result, io, sqlite};
+use crate::key::Key;
+use crate::profile::{self, Profile, Target};
+
+/// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few KB.
+const STATEMENTS_CACHED_MAX: usize = 128;
+
+/// The ciphers that are tried when none is named; a new file gets the first.
+const DEFAULT_CIPHERS: &[Cipher] = &[Cipher::ChaCha20, Cipher::Aes256Cbc];
+
+/// How a file is encrypted.
+#[derive(Clone, Debug)]
+pub enum Encryption {
+    /// Not at all.
+    None,
+    /// With a raw key.
+    Key {
+        /// The key.
+        key: Key,
+        /// The cipher; if not given, `chacha20`, and for a file that this does not open `aes256cbc`.
+        cipher: Option<Cipher>,
+    },
+}
+
+/// Opens one connection, for tools: keyed, and with the profile's settings read back. Returns the cipher in use.
+///
+/// A `read_only` connection never creates the file and sets nothing that lives in it.
+pub fn open_connection(
+    path: &Path,
+    encryption: &Encryption,
+    profile: &Profile,
+    read_only: bool,
+    create: bool,
+) -> Result<(Connection, Option<Cipher>)> {
+    if matches!(encryption, Encryption::Key { .. }) {
+        profile::check_encryptable(profile)?;
+    }
+    let is_empty = is_missing_or_empty(path, create && !read_only)?;
+    let cipher = find_cipher(path, encryption, is_empty)?;
+    let connection = connect(path, encryption, cipher, profile, read_only)?;
+    if is_empty && !read_only {
+        sync_directory(path)?;
+    }
+    Ok((connection, cipher))
+}
+
+/// Opens one connection whose cipher is known and whose key has been proven, as for a further reader.
+pub(crate) fn connect(
+    path: &Path,
+    encryption: &Encryption,
+    cipher: Option<Cipher>,
+    profile: &Profile,
+    read_only: bool,
+) -> Result<Connection> {
+    let access = if read_only {
+        OpenFlags::SQLITE_OPEN_READ_ONLY
+    } else {
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE
+    };
+    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(sqlite("open"))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED_MAX);
+    if let (Encryption::Key { key, .. }, Some(cipher)) = (encryption, cipher) {
+        unlock(&connection, key, cipher).map_err(sqlite("key"))?;
+    }
+    let target = Target {
+        is_encrypted: cipher.is_some(),
+        is_read_only: read_only,
+        is_empty: has_no_pages(&connection)?,
+    };
+    profile::apply(profile, &connection, target)?;
+    Ok(connection)
+}
+
+/// Asks the directory, not the file: closing a descriptor of our own would drop the POSIX locks that SQLite's
+/// connections in this process hold on it.
+fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
+    match path.metadata() {
+        Ok(metadata) => Ok(metadata.len() == 0),
+        Err(error) if create && error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(io(path)(error)),
+    }
+}
+
+fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<Option<Cipher>> {
+    let Encryption::Key { key, cipher } = encryption else {
+        let opens = is_empty || opens(path, None)?;
+        return if opens { Ok(None) } else { Err(wrong_key(path)) };
+    };
+    let candidates = cipher.as_ref().map_or(DEFAULT_CIPHERS, std::slice::from_ref);
+    if is_empty {
+        return Ok(Some(candidates[0]));
+    }
+    for cipher in candidates {
+        if opens(path, Some((key, *cipher)))? {
+            return Ok(Some(*cipher));
+        }
+    }
+    if opens(path, None)? {
+        return Err(Error::NotEncrypted { path: path.to_owned() });
+    }
+    Err(wrong_key(path))
+}
+
+/// Does this key open page 1? Reads nothing but the main file (see the header of this file).
+///
+/// A page 1 that a power loss tore in a checkpoint looks the same as a wrong key; refusing it is the safe answer.
+fn opens(path: &Path, key: Option<(&Key, Cipher)>) -> Result<bool> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let probe = Connection::open_with_flags(immutable_uri(path), flags).map_err(sqlite("open"))?;
+    if let Some((key, cipher)) = key {
+        unlock(&probe, key, cipher).map_err(sqlite("key"))?;
+    }
+    match probe.query_row("PRAGMA schema_version", [], |_| Ok(())) {
+        Ok(()) => Ok(true),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Ok(false),
+        Err(error) => Err(sqlite("first read")(error)),
+    }
+}
+
+fn unlock(connection: &Connection, key: &Key, cipher: Cipher) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!("PRAGMA cipher = '{cipher}'"))?;
+    assert_eq!(profile::read(connection, "cipher")?, cipher.name(), "this build knows the cipher");
+    sqlite3mc_sys::key(connection, key.as_bytes())
+}
+
+fn has_no_pages(connection: &Connection) -> Result<bool> {
+    let pages: i64 = connection
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .map_err(sqlite("first read"))?;
+    Ok(pages == 0)
+}
+
+fn immutable_uri(path: &Path) -> String {
+    use std::fmt::Write;
+
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(byte.into());
+            }
+            _ => write!(uri, "%{byte:02x}").expect("a String takes all that is written to it"),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+fn sync_directory(path: &Path) -> Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    File::open(directory).and_then(|directory| directory.sync_all()).map_err(io(directory))
+}
+
+fn wrong_key(path: &Path) -> Error {
+    Error::WrongKey { path: path.to_owned() }
+}

@@ -1,0 +1,411 @@
+//! Profiles: named sets of PRAGMAs, as data.
+//!
+//! The engine, `tune` and the benchmark read the same table. Each PRAGMA carries the value that it must read
+//! back as, so that a setting without effect is an error and not a belief.
+//!
+//! # Invariants
+//! - What only takes effect on an empty file (`auto_vacuum`, `page_size`) stands before `journal_mode`, which
+//!   writes the first page (asserted by a test).
+//! - An encrypted database keeps its temporary files in memory whatever the profile says: `sqlite3mc` before
+//!   2.6 writes them in plaintext, and a compile option of later versions can bring that back. It has no memory
+//!   map, which the pager refuses for ciphertext.
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use crate::error::{Error, Result, sqlite};
+
+/// A named set of PRAGMAs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// What it is called in commands and reports.
+    pub name: &'static str,
+    /// What it is for, in one line.
+    pub about: &'static str,
+    /// The settings, in the order in which they are set.
+    pub pragmas: &'static [Pragma],
+}
+
+/// One setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pragma {
+    /// The PRAGMA's name.
+    pub name: &'static str,
+    /// What it is set to.
+    pub value: &'static str,
+    /// What SQLite answers afterwards when asked.
+    pub read_back: &'static str,
+    /// Which connections set it.
+    pub scope: Scope,
+}
+
+/// Which connections set a PRAGMA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The one that creates the file; later the file keeps what it has.
+    Creation,
+    /// Those that may write.
+    Writing,
+    /// All.
+    Always,
+}
+
+impl Profile {
+    /// The default: one of thousands of databases in a server.
+    pub const SERVER: &'static Self = &PROFILES[0];
+
+    /// Every profile.
+    pub const ALL: &'static [Self] = PROFILES;
+
+    /// The profile of that name.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        PROFILES.iter().find(|profile| profile.name == name)
+    }
+
+    fn value(&self, name: &str) -> Option<&'static str> {
+        self.pragmas.iter().find(|pragma| pragma.name == name).map(|pragma| pragma.value)
+    }
+}
+
+/// The connection that a profile is applied to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) is_encrypted: bool,
+    pub(crate) is_read_only: bool,
+    pub(crate) is_empty: bool,
+}
+
+/// Sets what the profile says and reads each setting back.
+pub(crate) fn apply(profile: &Profile, db: &Connection, target: Target) -> Result<()> {
+    set(db, temp_store(profile, target))?;
+    for pragma in profile.pragmas.iter().filter(|pragma| pragma.name != "temp_store") {
+        let applies = match pragma.scope {
+            Scope::Creation => target.is_empty && !target.is_read_only,
+            Scope::Writing => !target.is_read_only,
+            Scope::Always => true,
+        };
+        if applies {
+            set(db, *pragma)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses, before a file is touched, what an encrypted database cannot have.
+pub(crate) fn check_encryptable(profile: &Profile) -> Result<()> {
+    match profile.value("mmap_size") {
+        None | Some("0") => Ok(()),
+        Some(size) => Err(Error::PragmaNotApplied {
+            pragma: "mmap_size",
+            wanted: size.to_owned(),
+            found: "without effect on an encrypted file".to_owned(),
+        }),
+    }
+}
+
+fn temp_store(profile: &Profile, target: Target) -> Pragma {
+    if target.is_encrypted || profile.value("temp_store") == Some(TEMP_STORE_MEMORY.value) {
+        TEMP_STORE_MEMORY
+    } else {
+        TEMP_STORE_FILE
+    }
+}
+
+fn set(db: &Connection, pragma: Pragma) -> Result<()> {
+    let Pragma { name, value, read_back, .. } = pragma;
+    db.execute_batch(&format!("PRAGMA {name} = {value}")).map_err(sqlite(name))?;
+    let found = read(db, name).map_err(sqlite(name))?;
+    if found == read_back {
+        Ok(())
+    } else {
+        Err(Error::PragmaNotApplied { pragma: name, wanted: read_back.to_owned(), found })
+    }
+}
+
+/// The present value of a PRAGMA, as text.
+pub(crate) fn read(db: &Connection, name: &str) -> rusqlite::Result<String> {
+    db.query_row(&format!("PRAGMA {name}"), [], |row| {
+        Ok(match row.get_ref(0)? {
+            ValueRef::Integer(value) => value.to_string(),
+            ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            other => format!("{:?}", other.data_type()),
+        })
+    })
+}
+
+const fn creation(name: &'static str, value: &'static str, read_back: &'static str) -> Pragma {
+    Pragma { name, value, read_back, scope: Scope::Creation }
+}
+
+const fn writing(name: &'static str, value: &'static str, read_back: &'static str) -> Pragma {
+    Pragma { name, value, read_back, scope: Scope::Writing }
+}
+
+const fn always(name: &'static str, value: &'static str, read_back: &'static str) -> Pragma {
+    Pragma { name, value, read_back, scope: Scope::Always }
+}
+
+const ANALYSIS_LIMIT_1000: Pragma = always("analysis_limit", "1000", "1000");
+const AUTOCHECKPOINT_1000: Pragma = writing("wal_autocheckpoint", "1000", "1000");
+const AUTO_VACUUM_FULL: Pragma = creation("auto_vacuum", "FULL", "1");
+const AUTO_VACUUM_INCREMENTAL: Pragma = creation("auto_vacuum", "INCREMENTAL", "2");
+const BUSY_5S: Pragma = always("busy_timeout", "5000", "5000");
+const BUSY_10S: Pragma = always("busy_timeout", "10000", "10000");
+const BUSY_30S: Pragma = always("busy_timeout", "30000", "30000");
+const BUSY_60S: Pragma = always("busy_timeout", "60000", "60000");
+const CACHE_8MB: Pragma = always("cache_size", "-8000", "-8000");
+const CACHE_16MB: Pragma = always("cache_size", "-16000", "-16000");
+const CACHE_64MB: Pragma = always("cache_size", "-64000", "-64000");
+const ENCODING_UTF8: Pragma = creation("encoding", "'UTF-8'", "UTF-8");
+const FOREIGN_KEYS: Pragma = always("foreign_keys", "ON", "1");
+const MMAP_0: Pragma = always("mmap_size", "0", "0");
+const MMAP_256MB: Pragma = always("mmap_size", "268435456", "268435456");
+const SECURE_DELETE: Pragma = writing("secure_delete", "ON", "1");
+const SYNCHRONOUS_FULL: Pragma = always("synchronous", "FULL", "2");
+const SYNCHRONOUS_NORMAL: Pragma = always("synchronous", "NORMAL", "1");
+const SYNCHRONOUS_OFF: Pragma = always("synchronous", "OFF", "0");
+const TEMP_STORE_FILE: Pragma = always("temp_store", "FILE", "1");
+const TEMP_STORE_MEMORY: Pragma = always("temp_store", "MEMORY", "2");
+const WAL: Pragma = writing("journal_mode", "WAL", "wal");
+const WAL_SIZE_64MB: Pragma = writing("journal_size_limit", "67108864", "67108864");
+const WAL_SIZE_256MB: Pragma = writing("journal_size_limit", "268435456", "268435456");
+
+/// `server`, the mail provider's set in use, and the 12 configurations of the published benchmark: the
+/// provider's set of 2025 ("production"), that set with one change each, and two ends.
+///
+/// The published program sets `auto_vacuum` after WAL, where SQLite ignores it; here it takes effect.
+const PROFILES: &[Profile] = &[
+    Profile {
+        name: "server",
+        about: "one of thousands of databases: a small cache, space given back in steps",
+        pragmas: &[
+            AUTO_VACUUM_INCREMENTAL,
+            BUSY_5S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            WAL_SIZE_64MB,
+            FOREIGN_KEYS,
+            CACHE_8MB,
+        ],
+    },
+    Profile {
+        name: "mail-production",
+        about: "the mail provider's set, as last seen",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_10S,
+            WAL,
+            SYNCHRONOUS_FULL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+            CACHE_16MB,
+            AUTOCHECKPOINT_1000,
+            MMAP_0,
+            WAL_SIZE_256MB,
+        ],
+    },
+    Profile {
+        name: "production",
+        about: "published: the set that the others change",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_30S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+        ],
+    },
+    Profile {
+        name: "wal-autocheckpoint-1000",
+        about: "published: production, with SQLite's default checkpoint interval named",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_30S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+            AUTOCHECKPOINT_1000,
+        ],
+    },
+    Profile {
+        name: "memory-temp-store",
+        about: "published: production, with temporary files in memory",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_30S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_MEMORY,
+        ],
+    },
+    Profile {
+        name: "cache-64mb",
+        about: "published: production, with a page cache of 64 MB",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_30S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+            CACHE_64MB,
+        ],
+    },
+    Profile {
+        name: "mmap-256mb",
+        about: "published: production, with a memory map of 256 MB; not for encrypted files",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_30S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+            MMAP_256MB,
+        ],
+    },
+    Profile {
+        name: "synchronous-off",
+        about: "published: production, without fsync; a power loss may corrupt the file",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_30S,
+            WAL,
+            SYNCHRONOUS_OFF,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+        ],
+    },
+    Profile {
+        name: "incremental-vacuum",
+        about: "published: production, with free pages given back when asked",
+        pragmas: &[
+            AUTO_VACUUM_INCREMENTAL,
+            ENCODING_UTF8,
+            BUSY_30S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+        ],
+    },
+    Profile {
+        name: "analysis-limit-1000",
+        about: "published: production, with ANALYZE reading at most 1000 rows per index",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_30S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+            ANALYSIS_LIMIT_1000,
+        ],
+    },
+    Profile {
+        name: "busy-timeout-60s",
+        about: "published: production, waiting up to a minute for a lock",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_60S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+        ],
+    },
+    Profile {
+        name: "cache-64mb-mmap-256mb",
+        about: "published: production, with the large cache and the memory map; not for encrypted files",
+        pragmas: &[
+            AUTO_VACUUM_FULL,
+            ENCODING_UTF8,
+            BUSY_30S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_FILE,
+            CACHE_64MB,
+            MMAP_256MB,
+        ],
+    },
+    Profile {
+        name: "all",
+        about: "published: every change that was thought to help, at once; not for encrypted files",
+        pragmas: &[
+            AUTO_VACUUM_INCREMENTAL,
+            ENCODING_UTF8,
+            BUSY_60S,
+            WAL,
+            SYNCHRONOUS_NORMAL,
+            SECURE_DELETE,
+            FOREIGN_KEYS,
+            TEMP_STORE_MEMORY,
+            CACHE_64MB,
+            MMAP_256MB,
+            AUTOCHECKPOINT_1000,
+            ANALYSIS_LIMIT_1000,
+        ],
+    },
+    Profile {
+        name: "baseline",
+        about: "published: the key and WAL, nothing else",
+        pragmas: &[WAL],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_an_empty_file_takes_comes_before_wal() {
+        for profile in Profile::ALL {
+            let position = |wanted: &str| profile.pragmas.iter().position(|p| p.name == wanted);
+            let wal = position("journal_mode").unwrap();
+            for pragma in profile.pragmas.iter().filter(|p| p.scope == Scope::Creation) {
+                assert!(position(pragma.name).unwrap() < wal, "{}: {}", profile.name, pragma.name);
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for profile in Profile::ALL {
+            assert_eq!(Profile::by_name(profile.name), Some(profile));
+        }
+        assert_eq!(Profile::by_name("fastest"), None);
+        assert_eq!(Profile::SERVER.name, "server");
+    }
+
+    #[test]
+    fn a_setting_that_does_not_take_is_an_error() {
+        let db = Connection::open_in_memory().unwrap();
+        let error = set(&db, WAL).unwrap_err();
+        let Error::PragmaNotApplied { pragma, wanted, found } = error else { panic!("{error}") };
+        assert_eq!((pragma, &*wanted, &*found), ("journal_mode", "wal", "memory"));
+    }
+}

@@ -1,0 +1,86 @@
+//! The engine on real files, with real ciphers.
+#![expect(clippy::unwrap_used, reason = "in a test, also in its helpers, a panic is the report")]
+
+mod databases;
+mod migrations;
+mod open;
+mod plaintext;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Database, Databases, Durability, Encryption, Error, Key, Limits, Options};
+use rusqlite::Connection;
+
+/// A registry with two workers in a directory of its own.
+struct Fixture {
+    databases: Databases,
+    directory: tempfile::TempDir,
+}
+
+fn fixture() -> Fixture {
+    fixture_with(Limits { workers_count: 2, ..Limits::default() })
+}
+
+fn fixture_with(limits: Limits) -> Fixture {
+    let databases = Databases::start(limits).unwrap();
+    Fixture { databases, directory: tempfile::tempdir().unwrap() }
+}
+
+impl Fixture {
+    /// An encrypted database with one table, `t (id INTEGER PRIMARY KEY, x UNIQUE)`.
+    fn open(&self, name: &str) -> Arc<Database> {
+        self.open_with(name, |_| {})
+    }
+
+    fn open_with(&self, name: &str, change: impl FnOnce(&mut Options)) -> Arc<Database> {
+        let path = self.directory.path().join(name);
+        self.databases.open(&path, || options(change)).unwrap()
+    }
+}
+
+fn options(change: impl FnOnce(&mut Options)) -> Options {
+    let mut options = Options::new(Encryption::Key { key: key(), cipher: None });
+    options.create = true;
+    options.migrations = &[engine::Migration {
+        version: 1,
+        sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, x UNIQUE)",
+    }];
+    change(&mut options);
+    options
+}
+
+fn key() -> Key {
+    Key::from_bytes([7; 32])
+}
+
+fn encryption() -> Encryption {
+    Encryption::Key { key: key(), cipher: None }
+}
+
+fn insert(database: &Database, x: i64) -> engine::Pending<(), Error> {
+    database.write(Durability::Os, move |db| {
+        db.prepare_cached("INSERT INTO t (x) VALUES (?1)")?.execute([x])?;
+        Ok(())
+    })
+}
+
+/// Waits for all of them; each must have succeeded.
+fn wait_for_all(writes: impl IntoIterator<Item = engine::Pending<(), Error>>) {
+    for write in writes {
+        write.wait().unwrap();
+    }
+}
+
+fn sum(database: &Database) -> i64 {
+    database.read::<_, Error>(|db| Ok(number(db, "SELECT coalesce(sum(x), 0) FROM t"))).unwrap()
+}
+
+fn number(db: &Connection, sql: &str) -> i64 {
+    db.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+fn starts_plain(path: &Path) -> bool {
+    std::fs::read(path).unwrap().starts_with(b"SQLite format 3\0")
+}

@@ -1,0 +1,225 @@
+//! Ciphers, keys and profiles.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use engine::{Cipher, Encryption, Error, Key, Pragma, Profile, Scope, open_connection};
+use rusqlite::Connection;
+
+use crate::{encryption, key, number, starts_plain};
+
+fn with(cipher: Option<Cipher>) -> Encryption {
+    Encryption::Key { key: key(), cipher }
+}
+
+fn other_key(cipher: Option<Cipher>) -> Encryption {
+    Encryption::Key { key: Key::from_bytes([8; 32]), cipher }
+}
+
+/// Makes a file with a row in it, and closes it.
+fn make(path: &Path, encryption: &Encryption) -> Option<Cipher> {
+    let (db, cipher) = open_connection(path, encryption, Profile::SERVER, false, true).unwrap();
+    db.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (42)").unwrap();
+    cipher
+}
+
+fn open(path: &Path, encryption: &Encryption) -> Result<(Connection, Option<Cipher>), Error> {
+    open_connection(path, encryption, Profile::SERVER, false, false)
+}
+
+fn check_wrong_key(path: &Path, encryption: &Encryption) {
+    let error = open(path, encryption).unwrap_err();
+    assert!(matches!(&error, Error::WrongKey { path: told } if told == path), "{error}");
+}
+
+#[test]
+fn each_cipher_opens_what_it_wrote_and_nothing_else_does() {
+    let directory = tempfile::tempdir().unwrap();
+    for cipher in Cipher::ALL {
+        let path = directory.path().join(cipher.name());
+        assert_eq!(make(&path, &with(Some(cipher))), Some(cipher));
+        assert!(!starts_plain(&path), "{cipher}");
+
+        let (db, found) = open(&path, &with(Some(cipher))).unwrap();
+        assert_eq!((number(&db, "SELECT x FROM t"), found), (42, Some(cipher)));
+        drop(db);
+
+        check_wrong_key(&path, &other_key(Some(cipher)));
+        check_wrong_key(&path, &other_key(None));
+        check_wrong_key(&path, &Encryption::None);
+        for other in Cipher::ALL.into_iter().filter(|other| *other != cipher) {
+            check_wrong_key(&path, &with(Some(other)));
+        }
+    }
+}
+
+#[test]
+fn without_a_name_chacha20_is_made_and_aes256cbc_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = directory.path().join("made");
+    assert_eq!(make(&made, &with(None)), Some(Cipher::ChaCha20));
+
+    let aes = directory.path().join("aes");
+    make(&aes, &with(Some(Cipher::Aes256Cbc)));
+    let (db, found) = open(&aes, &with(None)).unwrap();
+    assert_eq!((number(&db, "SELECT x FROM t"), found), (42, Some(Cipher::Aes256Cbc)));
+}
+
+#[test]
+fn a_key_for_a_plain_file_is_told_and_the_file_stays_plain() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("plain");
+    assert_eq!(make(&path, &Encryption::None), None);
+    for cipher in [None, Some(Cipher::Aegis)] {
+        let error = open(&path, &with(cipher)).unwrap_err();
+        assert!(matches!(error, Error::NotEncrypted { .. }), "{error}");
+    }
+    assert!(starts_plain(&path));
+    let (db, _) = open(&path, &Encryption::None).unwrap();
+    assert_eq!(number(&db, "PRAGMA temp_store"), 1, "plain databases keep temporary files on disk");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_a_wrong_key_and_stays_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("photo");
+    let content = b"not a database, but longer than a page header ".repeat(200);
+    fs::write(&path, &content).unwrap();
+    check_wrong_key(&path, &Encryption::None);
+    check_wrong_key(&path, &with(None));
+    assert_eq!(fs::read(&path).unwrap(), content);
+}
+
+#[test]
+fn a_missing_file_is_made_only_when_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("missing");
+    let error = open(&path, &with(None)).unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+    assert!(!path.exists());
+    let read_only = open_connection(&path, &with(None), Profile::SERVER, true, true);
+    assert!(matches!(read_only, Err(Error::Io { .. })));
+    assert!(!path.exists());
+}
+
+/// What a crash leaves: the file, and a WAL with all that was committed since the last checkpoint.
+fn crashed_copy(directory: &Path, cipher: Cipher) -> PathBuf {
+    let path = directory.join(format!("live {cipher} #1?.db"));
+    let copy = directory.join(format!("crashed {cipher} #1?.db"));
+    let (db, _) =
+        open_connection(&path, &with(Some(cipher)), Profile::SERVER, false, true).unwrap();
+    db.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (42)").unwrap();
+    fs::copy(&path, &copy).unwrap();
+    fs::copy(wal(&path), wal(&copy)).unwrap();
+    copy
+}
+
+fn wal(path: &Path) -> PathBuf {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    wal.into()
+}
+
+#[test]
+fn a_wrong_key_leaves_the_wal_of_a_crashed_file_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    for cipher in Cipher::ALL {
+        let path = crashed_copy(directory.path(), cipher);
+        let before = fs::read(wal(&path)).unwrap();
+        check_wrong_key(&path, &other_key(Some(cipher)));
+        check_wrong_key(&path, &other_key(None));
+        check_wrong_key(&path, &Encryption::None);
+        assert_eq!(fs::read(wal(&path)).unwrap(), before, "{cipher}");
+        let (db, _) = open(&path, &with(Some(cipher))).unwrap();
+        assert_eq!(number(&db, "SELECT x FROM t"), 42, "{cipher}");
+    }
+}
+
+#[test]
+fn every_profile_takes_effect_on_a_plain_and_on_an_encrypted_file() {
+    let directory = tempfile::tempdir().unwrap();
+    for profile in Profile::ALL {
+        let plain = directory.path().join(format!("{}.plain", profile.name));
+        check_profile(&plain, &Encryption::None, profile);
+        let encrypted = directory.path().join(format!("{}.encrypted", profile.name));
+        if profile.pragmas.iter().any(|p| p.name == "mmap_size" && p.value != "0") {
+            let error =
+                open_connection(&encrypted, &encryption(), profile, false, true).unwrap_err();
+            assert!(
+                matches!(error, Error::PragmaNotApplied { pragma: "mmap_size", .. }),
+                "{}: {error}",
+                profile.name
+            );
+            assert!(!encrypted.exists(), "refused before the file is made");
+        } else {
+            check_profile(&encrypted, &encryption(), profile);
+        }
+    }
+}
+
+/// Makes a file with `profile`, and reads each setting back from a writer and a reader that open it again.
+fn check_profile(path: &Path, encryption: &Encryption, profile: &Profile) {
+    let (creator, cipher) = open_connection(path, encryption, profile, false, true).unwrap();
+    creator.execute_batch("CREATE TABLE t (x)").unwrap();
+    for read_only in [false, true] {
+        let (db, _) = open_connection(path, encryption, profile, read_only, false).unwrap();
+        for pragma in profile.pragmas.iter().filter(|p| !read_only || p.scope == Scope::Always) {
+            let wanted = match pragma.name {
+                "temp_store" if cipher.is_some() => "2",
+                _ => pragma.read_back,
+            };
+            assert_eq!(read(&db, pragma.name), wanted, "{}: {}", profile.name, pragma.name);
+        }
+        if cipher.is_some() {
+            assert_eq!(read(&db, "temp_store"), "2", "{}", profile.name);
+        }
+    }
+}
+
+fn read(db: &Connection, name: &str) -> String {
+    db.query_row(&format!("PRAGMA {name}"), [], |row| {
+        row.get::<_, String>(0).or_else(|_| row.get::<_, i64>(0).map(|value| value.to_string()))
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_page_size_is_set_when_the_file_is_made_and_left_alone_later() {
+    const LARGE_PAGES: Profile = Profile {
+        name: "large-pages",
+        about: "",
+        pragmas: &[
+            Pragma { name: "page_size", value: "8192", read_back: "8192", scope: Scope::Creation },
+            Pragma { name: "journal_mode", value: "WAL", read_back: "wal", scope: Scope::Writing },
+        ],
+    };
+    let directory = tempfile::tempdir().unwrap();
+    for (name, encryption) in [("plain", Encryption::None), ("encrypted", encryption())] {
+        let path = directory.path().join(name);
+        let (db, _) = open_connection(&path, &encryption, &LARGE_PAGES, false, true).unwrap();
+        db.execute_batch("CREATE TABLE t (x)").unwrap();
+        drop(db);
+        let (db, _) = open(&path, &encryption).unwrap();
+        assert_eq!(number(&db, "PRAGMA page_size"), 8192, "{name}");
+    }
+}
+
+#[test]
+fn a_schema_with_a_double_quoted_string_still_loads() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("legacy");
+    make(&path, &Encryption::None);
+    let (db, _) = open(&path, &Encryption::None).unwrap();
+    db.execute_batch(
+        "PRAGMA writable_schema = ON;
+         INSERT INTO sqlite_schema VALUES ('table', 'u', 'u', 0, 'CREATE TABLE u (x CHECK (x <> \"no\"))');
+         UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 't')
+         WHERE name = 'u';
+         DELETE FROM sqlite_schema WHERE name = 't';",
+    )
+    .unwrap();
+    drop(db);
+    let (db, _) = open(&path, &Encryption::None).unwrap();
+    assert_eq!(number(&db, "SELECT x FROM u"), 42);
+    db.execute("INSERT INTO u VALUES ('no')", []).unwrap_err();
+}

@@ -1,0 +1,97 @@
+//! SQLite Multiple Ciphers, linked under rusqlite, and the calls of it that rusqlite does not know.
+//!
+//! `build.rs` compiles the library. This file holds the only `unsafe` code of the project: four C calls
+//! that need the raw handle of a connection.
+//!
+//! # Invariants
+//! - A key never becomes SQL text: it goes to `sqlite3_key_v2` as bytes, in a buffer that is zeroised.
+//!
+//! # Not here
+//! - Which cipher, which settings, what a wrong key looks like → `engine::open_connection`.
+#![expect(
+    unsafe_code,
+    reason = "C functions that rusqlite does not wrap; each call says why it is sound"
+)]
+
+use std::ffi::{c_char, c_int, c_void};
+
+use rusqlite::{Connection, ffi};
+use zeroize::Zeroizing;
+
+unsafe extern "C" {
+    fn sqlite3_key_v2(
+        db: *mut ffi::sqlite3,
+        schema: *const c_char,
+        key: *const c_void,
+        key_size: c_int,
+    ) -> c_int;
+    fn sqlite3_rekey_v2(
+        db: *mut ffi::sqlite3,
+        schema: *const c_char,
+        key: *const c_void,
+        key_size: c_int,
+    ) -> c_int;
+}
+
+/// What `sqlite3mc` takes as "these bytes are the key", so that it derives none.
+const RAW_PREFIX: &[u8; 4] = b"raw:";
+const RAW_KEY_SIZE: u8 = 4 + 32;
+
+/// Gives the main database its key. A wrong key is noticed at the first read, not here.
+///
+/// `aes256cbc` knows no raw keys: it derives one from the first 32 bytes of what it is given, prefix
+/// included, so 28 bytes of the key count there.
+pub fn key(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
+    let key = prefixed(raw_key);
+    // SAFETY: the handle is valid while `db` is borrowed, and used by this thread alone (`Connection` is not
+    // Sync); the buffer outlives the call, which copies what it keeps; the schema name ends in a NUL.
+    let code = unsafe {
+        sqlite3_key_v2(db.handle(), c"main".as_ptr(), key.as_ptr().cast(), RAW_KEY_SIZE.into())
+    };
+    check(code)
+}
+
+/// Encrypts the main database anew under `raw_key`. Needs a connection with no transaction open.
+pub fn rekey(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
+    let key = prefixed(raw_key);
+    // SAFETY: as in `key`.
+    let code = unsafe {
+        sqlite3_rekey_v2(db.handle(), c"main".as_ptr(), key.as_ptr().cast(), RAW_KEY_SIZE.into())
+    };
+    check(code)
+}
+
+/// Does the open transaction violate a foreign key that is only checked when it commits?
+pub fn has_deferred_violation(db: &Connection) -> rusqlite::Result<bool> {
+    Ok(status(db, ffi::SQLITE_DBSTATUS_DEFERRED_FKS)? != 0)
+}
+
+/// The memory that this connection's page caches hold.
+pub fn cache_bytes(db: &Connection) -> rusqlite::Result<usize> {
+    let bytes = status(db, ffi::SQLITE_DBSTATUS_CACHE_USED)?;
+    Ok(usize::try_from(bytes).expect("SQLite counts bytes from zero"))
+}
+
+fn status(db: &Connection, what: c_int) -> rusqlite::Result<c_int> {
+    let (mut current, mut highest) = (0, 0);
+    // SAFETY: the handle is valid and this thread's alone, as in `key`; both results are live integers.
+    let code =
+        unsafe { ffi::sqlite3_db_status(db.handle(), what, &raw mut current, &raw mut highest, 0) };
+    check(code)?;
+    Ok(current)
+}
+
+fn prefixed(raw_key: &[u8; 32]) -> Zeroizing<[u8; RAW_KEY_SIZE as usize]> {
+    let mut key = Zeroizing::new([0; RAW_KEY_SIZE as usize]);
+    key[..RAW_PREFIX.len()].copy_from_slice(RAW_PREFIX);
+    key[RAW_PREFIX.len()..].copy_from_slice(raw_key);
+    key
+}
+
+fn check(code: c_int) -> rusqlite::Result<()> {
+    if code == ffi::SQLITE_OK {
+        Ok(())
+    } else {
+        Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
+    }
+}
