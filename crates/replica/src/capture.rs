@@ -1,0 +1,171 @@
+//! The triggers: how any SQLite program's changes are noted, with nothing but SQLite itself.
+//!
+//! A trigger writes one row to the outbox for each changed row of the table: when (SQLite's clock),
+//! the key, and which columns changed. Values are not copied: the stamp reads them from the table.
+//!
+//! ```text
+//! changed   written by                        meaning
+//! *         INSERT, UPDATE of the key (new)   the whole row
+//! 0110      UPDATE                            these columns, in order of `warren_column.place`
+//! -         DELETE, UPDATE of the key (old)   gone
+//! ?         before INSERT and UPDATE          may be gone: it collides on a UNIQUE index, and
+//!                                             OR REPLACE deletes without firing delete triggers
+//! ```
+//!
+//! # Invariants
+//! - The triggers use no function that an older SQLite or another program lacks (3.24 and later).
+//! - Comparison is by bytes and storage class, whatever the column's collation and affinity.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::Result;
+use crate::table::{Declared, Table, quote};
+
+/// SQLite's clock in milliseconds since 1970. `julianday` holds whole milliseconds; rounding gets
+/// them back. (`unixepoch('subsec')` needs SQLite 3.42.)
+const NOW_MS: &str = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)";
+
+const KINDS: [&str; 6] =
+    ["insert", "update", "rekey", "delete", "replace_insert", "replace_update"];
+
+fn trigger_name(kind: &str, table: &str) -> String {
+    format!("warren_{kind}_{table}")
+}
+
+/// Installs the triggers of a table, replacing older ones.
+pub(crate) fn install(db: &Connection, table: &Table, declared: &Declared) -> Result<()> {
+    remove(db, &table.name)?;
+    widen_outbox(db, table.key.len())?;
+    for (_, sql) in triggers(table, declared) {
+        db.execute_batch(&sql)?;
+    }
+    Ok(())
+}
+
+/// Takes the triggers of a table away.
+pub(crate) fn remove(db: &Connection, table: &str) -> Result<()> {
+    for kind in KINDS {
+        let name = quote(&trigger_name(kind, table));
+        db.execute_batch(&format!("DROP TRIGGER IF EXISTS {name}"))?;
+    }
+    Ok(())
+}
+
+/// Whether all of the table's triggers are there as this version writes them.
+pub(crate) fn is_installed(db: &Connection, table: &Table, declared: &Declared) -> Result<bool> {
+    let sql = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?1 COLLATE NOCASE";
+    let mut statement = db.prepare_cached(sql)?;
+    for (name, expected) in triggers(table, declared) {
+        let found: Option<String> = statement.query_row([name], |row| row.get(0)).optional()?;
+        if found.as_ref() != Some(&expected) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the table has triggers that are not ours.
+pub(crate) fn has_foreign_triggers(db: &Connection, table: &Table) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger'
+               AND tbl_name = ?1 COLLATE NOCASE AND name NOT LIKE 'warren\\_%' ESCAPE '\\')";
+    Ok(db.prepare_cached(sql)?.query_row([&table.name], |row| row.get(0))?)
+}
+
+/// The outbox has a column for each column of the widest key.
+fn widen_outbox(db: &Connection, key_length: usize) -> Result<()> {
+    let sql = "SELECT count(*) FROM pragma_table_info('warren_outbox') WHERE name LIKE 'k%'";
+    let present: i64 = db.query_row(sql, [], |row| row.get(0))?;
+    for place in (1..=key_length).skip(usize::try_from(present).unwrap_or(0)) {
+        db.execute_batch(&format!("ALTER TABLE warren_outbox ADD COLUMN k{place}"))?;
+    }
+    Ok(())
+}
+
+/// Name and text of each trigger that the table needs.
+fn triggers(table: &Table, declared: &Declared) -> Vec<(String, String)> {
+    let on = quote(&table.name);
+    let trigger = |kind: &str, when: &str, body: &str| {
+        let name = trigger_name(kind, &table.name);
+        let sql = format!("CREATE TRIGGER {} {when} BEGIN {body} END", quote(&name));
+        (name, sql)
+    };
+    let same_key = same(table.key.iter());
+    let guard = null_key_guard(table, declared);
+    let inserted = format!("{guard}{}", note(table, "'*'", "new"));
+    let rekeyed = format!("{guard}{}{}", note(table, "'-'", "old"), note(table, "'*'", "new"));
+    let mut all = vec![
+        trigger("insert", &format!("AFTER INSERT ON {on}"), &inserted),
+        trigger("delete", &format!("AFTER DELETE ON {on}"), &note(table, "'-'", "old")),
+        trigger("rekey", &format!("AFTER UPDATE ON {on} WHEN NOT ({same_key})"), &rekeyed),
+    ];
+    if !table.columns.is_empty() {
+        let names = || table.columns.iter().map(|column| &column.name);
+        let mask: Vec<_> = names().map(|name| format!("({})", differs(name))).collect();
+        let same = same(names());
+        let when = format!("AFTER UPDATE ON {on} WHEN ({same_key}) AND NOT ({same})");
+        all.push(trigger("update", &when, &note(table, &mask.join("||"), "new")));
+    }
+    if !table.uniques.is_empty() {
+        let look = note_collisions(table);
+        all.push(trigger("replace_insert", &format!("BEFORE INSERT ON {on}"), &look));
+        all.push(trigger("replace_update", &format!("BEFORE UPDATE ON {on}"), &look));
+    }
+    all
+}
+
+/// Bytes and storage class: `IS` alone goes by collation, and takes 1 for 1.0.
+fn differs(column: &str) -> String {
+    let c = quote(column);
+    format!("old.{c} IS NOT new.{c} COLLATE BINARY OR typeof(old.{c}) <> typeof(new.{c})")
+}
+
+fn same<'a>(columns: impl Iterator<Item = &'a String>) -> String {
+    columns.map(|column| format!("NOT ({})", differs(column))).collect::<Vec<_>>().join(" AND ")
+}
+
+/// One outbox row for the row that `row` (`new` or `old`) names.
+fn note(table: &Table, changed: &str, row: &str) -> String {
+    let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
+    let key: Vec<_> = table.key.iter().map(|column| format!("{row}.{}", quote(column))).collect();
+    let (places, key, id) = (places.join(","), key.join(","), table.id);
+    format!(
+        "INSERT INTO warren_outbox (at,table_id,changed,{places}) \
+         VALUES ({NOW_MS},{id},{changed},{key}); "
+    )
+}
+
+/// One outbox row for each other row that shares a UNIQUE value with the new one.
+fn note_collisions(table: &Table) -> String {
+    let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
+    let key: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
+    let same = |columns: &Vec<String>| {
+        let one = |column: &String| format!("{0} = new.{0}", quote(column));
+        format!("({})", columns.iter().map(one).collect::<Vec<_>>().join(" AND "))
+    };
+    let collides: Vec<_> = table.uniques.iter().map(same).collect();
+    format!(
+        "INSERT INTO warren_outbox (at,table_id,changed,{}) SELECT {NOW_MS},{},'?',{} FROM {} WHERE {}; ",
+        places.join(","),
+        table.id,
+        key.join(","),
+        quote(&table.name),
+        collides.join(" OR "),
+    )
+}
+
+/// SQLite allows NULL in a primary key unless told otherwise; such a row has no name.
+fn null_key_guard(table: &Table, declared: &Declared) -> String {
+    let key = declared.key();
+    let is_rowid = key.len() == 1 && key[0].declared_type.eq_ignore_ascii_case("INTEGER");
+    let nullable: Vec<_> = key
+        .iter()
+        .filter(|column| !column.not_null && !is_rowid)
+        .map(|column| format!("new.{} IS NULL", quote(&column.name)))
+        .collect();
+    if nullable.is_empty() {
+        return String::new();
+    }
+    let message = format!("warren: a row of {} needs a primary key without NULL", table.name);
+    let message = message.replace('\'', "''");
+    format!("SELECT RAISE(ABORT, '{message}') WHERE {}; ", nullable.join(" OR "))
+}

@@ -1,0 +1,108 @@
+//! The transport over HTTP: protobuf, one connection kept open, every wait bounded.
+
+use std::time::Duration;
+
+use prost::Message;
+use protocol::{
+    ClientRequest, ClientResponse, ErrorResponse, PROTOBUF, PullResponse, PushRequest, PushResponse,
+};
+use ureq::Agent;
+use ureq::http::Response;
+
+use crate::error::{Error, Result};
+use crate::sync::Transport;
+
+/// Until a connection stands.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// For one request and its answer, whatever the size of the page.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
+/// An answer is a page of messages with framing; more than this is no answer of ours.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// A server reached over HTTP.
+#[derive(Debug)]
+pub struct Http {
+    agent: Agent,
+    server: String,
+}
+
+impl Http {
+    /// `server` is its address, such as `http://127.0.0.1:4600`.
+    pub fn new(server: &str) -> Self {
+        let config = Agent::config_builder()
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_global(Some(REQUEST_TIMEOUT))
+            .http_status_as_error(false)
+            .user_agent(concat!("warren/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Self { agent: config.into(), server: server.trim_end_matches('/').to_owned() }
+    }
+
+    /// `GET` of a path, as `T`.
+    pub fn get<T: Message + Default>(&self, path: &str, token: &str) -> Result<T> {
+        let request = self.agent.get(format!("{}{path}", self.server));
+        let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
+        decode(request.call())
+    }
+
+    /// `POST` of a message to a path, answered by `T`.
+    pub fn post<T: Message + Default>(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        body: &impl Message,
+    ) -> Result<T> {
+        let request = self.agent.post(format!("{}{path}", self.server));
+        let mut request = request.header("accept", PROTOBUF).content_type(PROTOBUF);
+        if let Some(token) = token {
+            request = request.header("authorization", bearer(token));
+        }
+        decode(request.send(body.encode_to_vec()))
+    }
+
+    /// `DELETE` of a path.
+    pub fn delete(&self, path: &str, token: &str) -> Result<()> {
+        let request = self.agent.delete(format!("{}{path}", self.server));
+        let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
+        answer(request.call()).map(drop)
+    }
+}
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+fn decode<T: Message + Default>(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<T> {
+    let bytes = answer(response)?;
+    T::decode(&bytes[..]).map_err(|source| Error::Unreachable(format!("its answer: {source}")))
+}
+
+fn answer(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>> {
+    let unreachable = |source: ureq::Error| Error::Unreachable(source.to_string());
+    let response = response.map_err(unreachable)?;
+    let status = response.status();
+    let mut body = response.into_body();
+    let bytes = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(unreachable)?;
+    if status.is_success() {
+        return Ok(bytes);
+    }
+    let refusal = ErrorResponse::decode(&bytes[..]).unwrap_or_default();
+    let Some(code) = refusal.code() else {
+        return Err(Error::Unreachable(format!("it answered {status}, which is not Warren's way")));
+    };
+    Err(Error::Refused { code, message: refusal.message().to_owned() })
+}
+
+impl Transport for Http {
+    fn register(&mut self, token: Option<&str>, request: &ClientRequest) -> Result<ClientResponse> {
+        self.post("/v1/clients", token, request)
+    }
+
+    fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
+        self.get(&format!("/v1/sync/delta?cursor={cursor}&limit={limit}"), token)
+    }
+
+    fn push(&mut self, token: &str, request: PushRequest) -> Result<PushResponse> {
+        self.post("/v1/sync/delta", Some(token), &request)
+    }
+}

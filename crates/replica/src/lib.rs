@@ -1,0 +1,52 @@
+//! The device's side: an ordinary SQLite file whose tables sync.
+//!
+//! Triggers that need nothing but SQLite note which rows and cells any program changes, and when. At
+//! the next sync those notes become messages, with the values that the cells then have; messages of
+//! other devices are merged into the rows' state (`crdt::Row`), and the tables follow the state.
+//!
+//! ```text
+//!  any program ─► tables ─triggers─► outbox ─stamp─► log ═══ sync ═══ server
+//!                   ▲                                 │
+//!                   └──────────── settle ◄── state ◄──┘ merge
+//! ```
+//!
+//! # Invariants
+//! - What is shown depends only on the set of messages: replicas that have seen the same messages
+//!   hold the same rows (`docs/formats/2-message.md`).
+//! - Local changes are stamped before remote ones are merged, in the same transaction: a change gets
+//!   the time when it was made, and never overwrites what its author had not seen.
+//! - A sync shows all at once or not at all.
+//!
+//! # Not here
+//! - Which request comes next → `protocol::Round`. Flags and progress bars → `cli`.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+// Links SQLite3 Multiple Ciphers under rusqlite.
+use sqlite3mc_sys as _;
+
+mod adopt;
+mod capture;
+mod error;
+mod http;
+mod identity;
+mod log;
+mod merge;
+mod meta;
+mod replica;
+mod settle;
+mod show;
+mod stamp;
+mod state;
+mod status;
+mod sync;
+mod table;
+mod track;
+mod value;
+
+pub use error::{Error, Result};
+pub use http::Http;
+pub use replica::Replica;
+pub use status::{Exception, Remote, Status, TableStatus};
+pub use sync::{Progress, Report, SyncOptions, Transport};
+pub use track::Tracked;

@@ -1,0 +1,112 @@
+//! The merge: takes messages that the server sent into the rows' state.
+//!
+//! Only state changes here; every touched row is noted as unsettled, and the tables follow later
+//! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of constraints.
+
+use crdt::{Change, Clock, ColumnId, DecodeError, Message, Row, Timestamp};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::Result;
+use crate::log;
+use crate::meta;
+use crate::stamp::Now;
+use crate::state::{self, Names, RowId};
+
+/// Messages that are merged together: bounds memory.
+const CHUNK_COUNT_MAX: usize = 10_000;
+
+/// What a merge found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Merged {
+    pub(crate) count: u64,
+    /// Contents that this version cannot read; they stay in the log.
+    pub(crate) unreadable: u64,
+}
+
+/// Merges everything in the log that the state does not have yet.
+pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) -> Result<Merged> {
+    let mut names = Names::new(db);
+    let mut merged = Merged::default();
+    let mut newest = Timestamp::ZERO;
+    loop {
+        let messages = log::unmerged_page(db, CHUNK_COUNT_MAX)?;
+        let Some(last) = messages.last() else { break };
+        newest = newest.max(last.timestamp);
+        for message in &messages {
+            merge_one(&mut names, message, &mut merged)?;
+        }
+        log::mark_merged(db, &messages)?;
+        merged.count += messages.len() as u64;
+        progress(merged.count);
+    }
+    receive(db, newest, now)?;
+    Ok(merged)
+}
+
+/// What is stamped from here on sorts after everything that was merged.
+fn receive(db: &Connection, newest: Timestamp, now: Now) -> Result<()> {
+    let mut clock: Clock = meta::clock(db)?;
+    if newest > clock.last() {
+        clock.receive(newest, now.ms())?;
+        meta::set_clock(db, &clock)?;
+    }
+    Ok(())
+}
+
+fn merge_one(names: &mut Names<'_>, message: &Message, merged: &mut Merged) -> Result<()> {
+    let timestamp = message.timestamp;
+    match Change::decode(&message.content) {
+        Ok(Change::Write { table, key, cells }) => {
+            let id = RowId::new(names.table(&table)?, &key);
+            let mut columns = Vec::with_capacity(cells.len());
+            for (name, _) in &cells {
+                columns.push(names.column(&table, name)?);
+            }
+            update(names.db, &id, |row| write(row, &columns, timestamp))
+        }
+        Ok(Change::Delete { table, key }) => {
+            let id = RowId::new(names.table(&table)?, &key);
+            update(names.db, &id, |row| row.delete(timestamp))
+        }
+        Ok(Change::Schema { table, .. }) => {
+            let id = names.table(&table)?;
+            declare(names.db, id, message)
+        }
+        Err(DecodeError::Version(_) | DecodeError::Malformed) => {
+            merged.unreadable += 1;
+            Ok(())
+        }
+    }
+}
+
+fn write(row: &mut Row, columns: &[ColumnId], timestamp: Timestamp) {
+    row.write(timestamp);
+    for &column in columns {
+        row.write_cell(column, timestamp);
+    }
+}
+
+fn update(db: &Connection, id: &RowId, change: impl FnOnce(&mut Row)) -> Result<()> {
+    let before = state::load(db, id)?;
+    let mut row = before.clone().unwrap_or_default();
+    change(&mut row);
+    if before.as_ref() != Some(&row) {
+        state::save(db, id, &row)?;
+        state::unsettle(db, id, true)?;
+    }
+    Ok(())
+}
+
+/// Keeps the newest declaration of a table.
+fn declare(db: &Connection, table: i64, message: &Message) -> Result<()> {
+    let sql =
+        "SELECT schema_timestamp FROM warren_table WHERE id = ?1 AND schema_timestamp NOT NULL";
+    let known: Option<Vec<u8>> =
+        db.prepare_cached(sql)?.query_row([table], |r| r.get(0)).optional()?;
+    let timestamp = message.timestamp.to_bytes();
+    if known.is_none_or(|known| known.as_slice() < timestamp.as_slice()) {
+        let sql = "UPDATE warren_table SET schema_timestamp = ?2, schema_sql = ?3 WHERE id = ?1";
+        db.prepare_cached(sql)?.execute((table, timestamp, &message.content[..]))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! The file's single values: who this device is, how far it has synced, where to.
+
+use crdt::{Clock, Fingerprint, Node, Timestamp};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, OptionalExtension, ToSql};
+
+use crate::error::Result;
+
+/// The version of `schema.sql` and of what the triggers write.
+pub(crate) const FORMAT: i64 = 1;
+
+/// One single value of the file; the names are part of `docs/formats/5-replica.md`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Key {
+    Format,
+    Node,
+    Clock,
+    BaselineNext,
+    Cursor,
+    Count,
+    Digest,
+    Identity,
+    Enrol,
+    Server,
+    Login,
+    ClientId,
+    Token,
+    DeviceName,
+    SyncedMs,
+    ServerCount,
+    Equal,
+}
+
+impl Key {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Format => "format",
+            Self::Node => "node",
+            Self::Clock => "clock",
+            Self::BaselineNext => "baseline_next",
+            Self::Cursor => "cursor",
+            Self::Count => "count",
+            Self::Digest => "digest",
+            Self::Identity => "identity",
+            Self::Enrol => "enrol",
+            Self::Server => "server",
+            Self::Login => "login",
+            Self::ClientId => "client_id",
+            Self::Token => "token",
+            Self::DeviceName => "device_name",
+            Self::SyncedMs => "synced_ms",
+            Self::ServerCount => "server_count",
+            Self::Equal => "equal",
+        }
+    }
+}
+
+pub(crate) fn get<T: FromSql>(db: &Connection, key: Key) -> Result<Option<T>> {
+    let mut statement = db.prepare_cached("SELECT value FROM warren_meta WHERE key = ?1")?;
+    Ok(statement.query_row([key.name()], |row| row.get(0)).optional()?.flatten())
+}
+
+pub(crate) fn set(db: &Connection, key: Key, value: impl ToSql) -> Result<()> {
+    let sql = "INSERT INTO warren_meta VALUES (?1, ?2)
+               ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    db.prepare_cached(sql)?.execute((key.name(), value))?;
+    Ok(())
+}
+
+pub(crate) fn number(db: &Connection, key: Key) -> Result<u64> {
+    Ok(get::<i64>(db, key)?.unwrap_or(0).cast_unsigned())
+}
+
+pub(crate) fn set_number(db: &Connection, key: Key, value: u64) -> Result<()> {
+    set(db, key, value.cast_signed())
+}
+
+/// Draws a new node id: at the beginning, and when a file turns out to be a copy.
+pub(crate) fn new_node(db: &Connection) -> Result<Node> {
+    let node = getrandom::u64().expect("the system gives random numbers");
+    set_number(db, Key::Node, node)?;
+    Ok(Node(node))
+}
+
+pub(crate) fn node(db: &Connection) -> Result<Node> {
+    Ok(Node(number(db, Key::Node)?))
+}
+
+pub(crate) fn clock(db: &Connection) -> Result<Clock> {
+    let last = get::<Vec<u8>>(db, Key::Clock)?;
+    let last = last.and_then(|bytes| Timestamp::from_bytes(&bytes).ok());
+    Ok(Clock::new(node(db)?, last.unwrap_or(Timestamp::ZERO)))
+}
+
+pub(crate) fn set_clock(db: &Connection, clock: &Clock) -> Result<()> {
+    set(db, Key::Clock, clock.last().to_bytes().as_slice())
+}
+
+pub(crate) fn fingerprint(db: &Connection) -> Result<Fingerprint> {
+    let digest = get::<[u8; 16]>(db, Key::Digest)?.unwrap_or_default();
+    Ok(Fingerprint { count: number(db, Key::Count)?, digest: u128::from_be_bytes(digest) })
+}
+
+pub(crate) fn set_fingerprint(db: &Connection, fingerprint: &Fingerprint) -> Result<()> {
+    set_number(db, Key::Count, fingerprint.count)?;
+    set(db, Key::Digest, fingerprint.digest_bytes().as_slice())
+}

@@ -1,0 +1,154 @@
+//! One replica: the file, open, and what can be done with it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::error::{Error, Result};
+use crate::meta::{self, Key};
+use crate::stamp::{self, Now};
+use crate::table::{self, Table};
+use crate::track::{self, Tracked};
+use crate::{identity, log, settle};
+
+/// How long to wait for another program's lock on the file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Statements kept prepared: a handful per table, for files of some hundred tables.
+const STATEMENTS_COUNT_MAX: usize = 512;
+
+/// An open replica. Other programs may use the file at the same time.
+#[derive(Debug)]
+pub struct Replica {
+    pub(crate) db: Connection,
+    path: PathBuf,
+}
+
+impl Replica {
+    /// Opens a file that is tracked; [`Error::NotTracked`] if it is not.
+    pub fn open(path: &Path) -> Result<Self> {
+        let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        if !replica.has_tables()? {
+            return Err(Error::NotTracked { path: path.display().to_string() });
+        }
+        let found = meta::get(&replica.db, Key::Format)?.unwrap_or(meta::FORMAT);
+        if found > meta::FORMAT {
+            return Err(Error::TooNew { found, known: meta::FORMAT });
+        }
+        replica.notice_copy()?;
+        Ok(replica)
+    }
+
+    /// Opens an SQLite file and prepares it for tracking, if it is not yet.
+    pub fn prepare(path: &Path) -> Result<Self> {
+        let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        replica.install()?;
+        drop(replica);
+        Self::open(path)
+    }
+
+    /// A replica in a file that is created, for [`crate::SyncOptions::adopt`] to fill.
+    pub fn create(path: &Path) -> Result<Self> {
+        drop(Self::connect(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        )?);
+        Self::prepare(path)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self> {
+        let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        db.busy_timeout(BUSY_TIMEOUT)?;
+        db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
+        // Messages arrive in any order; `settle` sees to the foreign keys and to triggers.
+        db.pragma_update(None, "foreign_keys", false)?;
+        settle::set_triggers(&db, false)?;
+        Ok(Self { db, path: path.to_owned() })
+    }
+
+    fn has_tables(&self) -> Result<bool> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'warren_meta'";
+        Ok(self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? == 1)
+    }
+
+    fn install(&self) -> Result<()> {
+        if self.has_tables()? {
+            return Ok(());
+        }
+        self.transaction(|db| {
+            db.execute_batch(include_str!("schema.sql"))?;
+            meta::set(db, Key::Format, meta::FORMAT)?;
+            meta::new_node(db)?;
+            meta::set(db, Key::Identity, identity::of(&self.path))
+        })
+    }
+
+    /// A copy becomes a device of its own: another node id at once, another registration at the
+    /// next sync.
+    fn notice_copy(&self) -> Result<()> {
+        let known = meta::get::<String>(&self.db, Key::Identity)?;
+        let found = identity::of(&self.path);
+        if known == found || found.is_none() {
+            return Ok(());
+        }
+        self.transaction(|db| {
+            meta::set(db, Key::Identity, found)?;
+            meta::new_node(db)?;
+            meta::set(db, Key::Enrol, known.is_some())
+        })
+    }
+
+    /// Runs `work` in one write transaction.
+    pub(crate) fn transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = rusqlite::Transaction::new_unchecked(&self.db, behavior)?;
+        let result = work(&transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins to track these tables, all or none.
+    pub fn track(&self, tables: &[String]) -> Result<Vec<Tracked>> {
+        self.transaction(|db| {
+            let mut tracked = Vec::new();
+            for name in tables {
+                tracked.push(track::track(db, &table::trackable(db, name)?)?);
+            }
+            Ok(tracked)
+        })
+    }
+
+    /// Begins to track every table that can be; the others come back with the reason.
+    pub fn track_all(&self) -> Result<(Vec<Tracked>, Vec<Error>)> {
+        let (can, cannot) = table::candidates(&self.db)?;
+        Ok((self.track(&can)?, cannot))
+    }
+
+    /// Stops tracking these tables. Changes that were made until now are still sent.
+    pub fn untrack(&self, tables: &[String], now_ms: u64) -> Result<()> {
+        self.transaction(|db| {
+            stamp::stamp(db, &Table::all(db)?, Now { device_ms: now_ms, offset_ms: 0 })?;
+            tables.iter().try_for_each(|name| track::untrack(db, name))
+        })
+    }
+
+    /// Takes everything of Warren's out of the file. Refused while there are changes that no server
+    /// has, unless `force`.
+    pub fn untrack_all(self, force: bool) -> Result<()> {
+        self.transaction(|db| {
+            let noted: i64 =
+                db.query_row("SELECT count(*) FROM warren_outbox", [], |r| r.get(0))?;
+            let signed_in = meta::get::<String>(db, Key::Token)?.is_some();
+            let count = noted.cast_unsigned() + log::unsent_count(db)?;
+            if count > 0 && signed_in && !force {
+                return Err(Error::Unsent { count });
+            }
+            track::remove_all(db)
+        })
+    }
+}

@@ -1,0 +1,63 @@
+-- What Warren keeps in a user's file. `docs/formats/5-replica.md` explains each table.
+CREATE TABLE warren_meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+CREATE TABLE warren_table (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    tracked INTEGER NOT NULL DEFAULT 0,
+    announce INTEGER NOT NULL DEFAULT 0, -- its declaration is still to be sent
+    schema_timestamp BLOB,               -- of the newest declaration that is known
+    schema_sql BLOB                      -- that declaration, an encoded message
+);
+
+CREATE TABLE warren_column (
+    id INTEGER PRIMARY KEY,
+    table_id INTEGER NOT NULL,
+    name TEXT NOT NULL COLLATE NOCASE,
+    place INTEGER,     -- among the captured columns; NULL: not in this file's table
+    key_place INTEGER, -- in the primary key
+    UNIQUE (table_id, name)
+);
+
+-- Written by the triggers. Columns k1, k2, … hold the key; more are added as tables need them.
+CREATE TABLE warren_outbox (
+    seq INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,       -- SQLite's clock, milliseconds since 1970
+    table_id INTEGER NOT NULL,
+    changed TEXT NOT NULL,     -- '*' all, '-' gone, '?' look, or a 0 or 1 per captured column
+    k1
+);
+
+CREATE TABLE warren_message (
+    id INTEGER PRIMARY KEY,
+    timestamp BLOB NOT NULL UNIQUE,
+    sent INTEGER NOT NULL,
+    merged INTEGER NOT NULL,
+    content BLOB NOT NULL
+);
+CREATE INDEX warren_message_unsent ON warren_message (timestamp) WHERE sent = 0;
+CREATE INDEX warren_message_unmerged ON warren_message (timestamp) WHERE merged = 0;
+
+CREATE TABLE warren_row (
+    table_id INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    state BLOB NOT NULL, -- crdt::Row
+    PRIMARY KEY (table_id, key)
+) WITHOUT ROWID;
+
+-- Rows whose visible form has yet to follow their state.
+CREATE TABLE warren_unsettled (
+    table_id INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    remote INTEGER NOT NULL,
+    PRIMARY KEY (table_id, key)
+) WITHOUT ROWID;
+
+-- Rows that are visible though deleted (kept), or live but not visible (held).
+CREATE TABLE warren_exception (
+    table_id INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    held INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (table_id, key)
+) WITHOUT ROWID;

@@ -1,0 +1,275 @@
+//! The stamp: turns what the triggers noted into messages.
+//!
+//! Each noted change becomes a message with the time when it was made and the values that its cells
+//! have now. A cell that changed several times is sent once, with its last change; a row that is
+//! gone is sent as one delete.
+//!
+//! # Invariants
+//! - Runs before anything remote is merged, in the same transaction.
+//! - A change is never stamped later than now, and never before a change that its author had seen.
+
+use std::collections::HashMap;
+
+use crdt::{Change, Clock, ClockError, Fingerprint, Message, Timestamp, Value};
+use rusqlite::{CachedStatement, Connection};
+
+use crate::error::Result;
+use crate::log::{self, Origin};
+use crate::meta;
+use crate::state::{self, RowId};
+use crate::table::{Declared, Table, quote};
+use crate::value::{Bound, read};
+
+/// Outbox rows that are stamped together: bounds memory after a large offline import.
+const CHUNK_COUNT_MAX: usize = 50_000;
+
+/// What this device's clock shows, and how far it is off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// The device's clock, milliseconds since 1970.
+    pub(crate) device_ms: u64,
+    /// The server's clock minus the device's, if that is far enough from zero to matter.
+    pub(crate) offset_ms: i64,
+}
+
+impl Now {
+    pub(crate) fn ms(self) -> u64 {
+        self.correct(self.device_ms)
+    }
+
+    /// A moment that the device's clock showed, by the server's clock, and not after now.
+    fn correct(self, device_ms: u64) -> u64 {
+        device_ms.min(self.device_ms).saturating_add_signed(self.offset_ms)
+    }
+}
+
+/// One row of the outbox.
+struct Noted {
+    seq: i64,
+    at_ms: u64,
+    table: i64,
+    changed: String,
+    key: Vec<Value>,
+}
+
+/// Stamps everything that is in the outbox; returns how many messages that made.
+pub(crate) fn stamp(db: &Connection, tables: &[Table], now: Now) -> Result<u64> {
+    let mut stamper = Stamper::new(db, tables, now)?;
+    loop {
+        let noted = read_outbox(db, tables)?;
+        let Some(last) = noted.last() else { break };
+        let last = last.seq;
+        stamper.stamp_chunk(noted)?;
+        db.prepare_cached("DELETE FROM warren_outbox WHERE seq <= ?1")?.execute([last])?;
+    }
+    // After the changes: a reading of now would move the clock past the times of all of them.
+    stamper.announce_schemas()?;
+    stamper.finish()
+}
+
+fn read_outbox(db: &Connection, tables: &[Table]) -> Result<Vec<Noted>> {
+    let key_lengths: HashMap<i64, usize> = tables.iter().map(|t| (t.id, t.key.len())).collect();
+    let widest = key_lengths.values().copied().max().unwrap_or(1);
+    let places: Vec<_> = (1..=widest).map(|place| format!("k{place}")).collect();
+    let sql = format!(
+        "SELECT seq, at, table_id, changed, {} FROM warren_outbox ORDER BY seq LIMIT {CHUNK_COUNT_MAX}",
+        places.join(", ")
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let noted = statement.query_map([], |row| {
+        let table = row.get(2)?;
+        let key = read(row, 4, key_lengths.get(&table).copied().unwrap_or(0))?;
+        let at_ms = row.get::<_, i64>(1)?.max(0).cast_unsigned();
+        Ok(Noted { seq: row.get(0)?, at_ms, table, changed: row.get(3)?, key })
+    })?;
+    Ok(noted.collect::<rusqlite::Result<_>>()?)
+}
+
+struct Stamper<'a> {
+    db: &'a Connection,
+    tables: HashMap<i64, Capture<'a>>,
+    now: Now,
+    clock: Clock,
+    fingerprint: Fingerprint,
+    count: u64,
+}
+
+/// A table with the statement that reads one row of it.
+struct Capture<'a> {
+    table: &'a Table,
+    select: CachedStatement<'a>,
+}
+
+impl<'a> Stamper<'a> {
+    fn new(db: &'a Connection, tables: &'a [Table], now: Now) -> Result<Self> {
+        let mut captures = HashMap::new();
+        for table in tables {
+            // A constant first, so that a table that is nothing but its key has something to select.
+            let columns = table.columns.iter().map(|column| quote(&column.name));
+            let columns: Vec<_> = std::iter::once("1".to_owned()).chain(columns).collect();
+            let columns = columns.join(", ");
+            let (name, key) = (quote(&table.name), table.key_condition());
+            let select = db.prepare_cached(&format!("SELECT {columns} FROM {name} WHERE {key}"))?;
+            captures.insert(table.id, Capture { table, select });
+        }
+        let (clock, fingerprint) = (meta::clock(db)?, meta::fingerprint(db)?);
+        Ok(Self { db, tables: captures, now, clock, fingerprint, count: 0 })
+    }
+
+    fn stamp_chunk(&mut self, noted: Vec<Noted>) -> Result<()> {
+        let mut last_by_row: HashMap<RowId, LastChanges> = HashMap::new();
+        for (index, noted) in noted.iter().enumerate() {
+            let id = RowId::new(noted.table, &noted.key);
+            last_by_row.entry(id).or_default().add(index, &noted.changed);
+        }
+        for (index, noted) in noted.into_iter().enumerate() {
+            let id = RowId::new(noted.table, &noted.key);
+            let last = &last_by_row[&id];
+            // A table that was untracked since has no capture; what it noted is given up with it.
+            let Some(capture) = self.tables.get_mut(&noted.table) else { continue };
+            let change = match capture.read(&noted.key)? {
+                Some(values) => last.write(index, capture.table, &noted.key, values),
+                None => last.delete(index, capture.table, &noted.key),
+            };
+            if let Some(change) = change {
+                let timestamp = self.next_timestamp(self.now.correct(noted.at_ms))?;
+                self.add(timestamp, &change, &id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A reading for a change made at `at_ms`. A millisecond with more than 65,536 changes, as a
+    /// bulk statement makes, runs over into the next one.
+    fn next_timestamp(&mut self, at_ms: u64) -> Result<Timestamp> {
+        let now_ms = self.now.ms();
+        match self.clock.send(at_ms, now_ms) {
+            Err(ClockError::Overflow { millis }) => Ok(self.clock.send(millis + 1, now_ms)?),
+            reading => Ok(reading?),
+        }
+    }
+
+    fn add(&mut self, timestamp: Timestamp, change: &Change, id: &RowId) -> Result<()> {
+        let message = Message { timestamp, content: change.encode() };
+        log::add(self.db, &message, Origin::Local, &mut self.fingerprint)?;
+        let mut row = state::load(self.db, id)?.unwrap_or_default();
+        match change {
+            Change::Write { cells, .. } => {
+                row.write(timestamp);
+                let columns = &self.tables[&id.table].table.columns;
+                for (name, _) in cells {
+                    let column = columns.iter().find(|column| column.name == *name);
+                    row.write_cell(column.expect("read from these columns").id, timestamp);
+                }
+            }
+            Change::Delete { .. } => row.delete(timestamp),
+            Change::Schema { .. } => {}
+        }
+        state::save(self.db, id, &row)?;
+        state::unsettle(self.db, id, false)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Sends the declarations of tables that were tracked, or got columns, since the last stamp.
+    fn announce_schemas(&mut self) -> Result<()> {
+        let sql =
+            "SELECT id, name, schema_sql FROM warren_table WHERE tracked = 1 AND announce = 1";
+        let mut statement = self.db.prepare_cached(sql)?;
+        let tables = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let tables: Vec<(i64, String, Option<Vec<u8>>)> =
+            tables.collect::<rusqlite::Result<_>>()?;
+        for (id, name, known) in tables {
+            let Some(declared) = Declared::read(self.db, &name)? else { continue };
+            let content = Change::Schema { table: name, sql: declared.sql(self.db)? }.encode();
+            if known.as_deref() != Some(&content[..]) {
+                let timestamp = self.next_timestamp(self.now.ms())?;
+                let message = Message { timestamp, content };
+                log::add(self.db, &message, Origin::Local, &mut self.fingerprint)?;
+                let sql =
+                    "UPDATE warren_table SET schema_timestamp = ?2, schema_sql = ?3 WHERE id = ?1";
+                let values = (id, timestamp.to_bytes(), &message.content[..]);
+                self.db.prepare_cached(sql)?.execute(values)?;
+                self.count += 1;
+            }
+            self.db.execute("UPDATE warren_table SET announce = 0 WHERE id = ?1", [id])?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<u64> {
+        if self.count > 0 {
+            meta::set_clock(self.db, &self.clock)?;
+            meta::set_fingerprint(self.db, &self.fingerprint)?;
+        }
+        Ok(self.count)
+    }
+}
+
+impl Capture<'_> {
+    /// The captured values of the row, or `None` if there is none.
+    fn read(&mut self, key: &[Value]) -> Result<Option<Vec<Value>>> {
+        let mut rows = self.select.query(rusqlite::params_from_iter(key.iter().map(Bound)))?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        Ok(Some(read(row, 1, self.table.columns.len())?))
+    }
+}
+
+/// Which noted change of a row was the last for each of its columns.
+#[derive(Default)]
+struct LastChanges {
+    /// The last one that wrote the whole row.
+    whole: Option<usize>,
+    /// The last one that wrote a column, by place.
+    columns: HashMap<usize, usize>,
+    /// The last of all.
+    any: usize,
+}
+
+impl LastChanges {
+    fn add(&mut self, index: usize, changed: &str) {
+        self.any = index;
+        match changed {
+            "*" => {
+                self.whole = Some(index);
+                self.columns.clear();
+            }
+            "-" | "?" => {}
+            mask => {
+                let places = mask.bytes().enumerate().filter(|(_, bit)| *bit == b'1');
+                self.columns.extend(places.map(|(place, _)| (place, index)));
+            }
+        }
+    }
+
+    /// The message of change number `index` to a row that is there.
+    fn write(
+        &self,
+        index: usize,
+        table: &Table,
+        key: &[Value],
+        values: Vec<Value>,
+    ) -> Option<Change> {
+        let whole = self.whole == Some(index);
+        let is_last = |place: usize| match self.columns.get(&place) {
+            Some(last) => *last == index,
+            None => whole,
+        };
+        let cells: Vec<_> = table
+            .columns
+            .iter()
+            .zip(values)
+            .enumerate()
+            .filter(|(place, _)| is_last(*place))
+            .map(|(_, (column, value))| (column.name.clone(), value))
+            .collect();
+        let (table, key) = (table.name.clone(), key.to_vec());
+        (whole || !cells.is_empty()).then_some(Change::Write { table, key, cells })
+    }
+
+    /// The message of change number `index` to a row that is gone.
+    fn delete(&self, index: usize, table: &Table, key: &[Value]) -> Option<Change> {
+        let (table, key) = (table.name.clone(), key.to_vec());
+        (self.any == index).then_some(Change::Delete { table, key })
+    }
+}

@@ -1,0 +1,143 @@
+//! The rows' state as stored: `crdt::Row` by table and key, with numbers for names.
+
+use std::collections::HashMap;
+
+use crdt::{Change, ColumnId, Row, Timestamp, Value};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::{Error, Result};
+use crate::log;
+
+/// A row's name: its table's number and its encoded primary key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RowId {
+    pub(crate) table: i64,
+    pub(crate) key: Vec<u8>,
+}
+
+impl RowId {
+    pub(crate) fn new(table: i64, key: &[Value]) -> Self {
+        Self { table, key: Value::encode_key(key) }
+    }
+
+    pub(crate) fn key_values(&self) -> Result<Vec<Value>> {
+        Value::decode_key(&self.key).map_err(|source| Error::Damaged {
+            timestamp: format!("key {:02x?}", self.key),
+            why: source.to_string(),
+        })
+    }
+}
+
+pub(crate) fn load(db: &Connection, id: &RowId) -> Result<Option<Row>> {
+    let sql = "SELECT state FROM warren_row WHERE table_id = ?1 AND key = ?2";
+    let mut statement = db.prepare_cached(sql)?;
+    let row = statement
+        .query_row((id.table, &id.key), |row| Ok(row.get_ref(0)?.as_blob().map(Row::decode)?));
+    let damaged = |why: crdt::DecodeError| Error::Damaged {
+        timestamp: format!("state of {:02x?}", id.key),
+        why: why.to_string(),
+    };
+    row.optional()?.transpose().map_err(damaged)
+}
+
+pub(crate) fn save(db: &Connection, id: &RowId, row: &Row) -> Result<()> {
+    let sql = "INSERT INTO warren_row VALUES (?1, ?2, ?3)
+               ON CONFLICT (table_id, key) DO UPDATE SET state = excluded.state";
+    db.prepare_cached(sql)?.execute((id.table, &id.key, row.encode()))?;
+    Ok(())
+}
+
+/// Notes that the row's visible form has to follow its state; `remote`: and may not do so yet.
+pub(crate) fn unsettle(db: &Connection, id: &RowId, remote: bool) -> Result<()> {
+    let sql = "INSERT INTO warren_unsettled VALUES (?1, ?2, ?3)
+               ON CONFLICT (table_id, key) DO UPDATE SET remote = max(remote, excluded.remote)";
+    db.prepare_cached(sql)?.execute((id.table, &id.key, remote))?;
+    Ok(())
+}
+
+/// Replaces a message's timestamp in the state of the row that the message changed.
+pub(crate) fn rename(
+    db: &Connection,
+    content: &[u8],
+    old: Timestamp,
+    new: Timestamp,
+) -> Result<()> {
+    let (table, key) = match Change::decode(content) {
+        Ok(Change::Write { table, key, .. } | Change::Delete { table, key }) => (table, key),
+        Ok(Change::Schema { table, .. }) => {
+            let sql = "UPDATE warren_table SET schema_timestamp = ?2
+                       WHERE name = ?3 AND schema_timestamp = ?1";
+            db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes(), table))?;
+            return Ok(());
+        }
+        Err(source) => {
+            return Err(Error::Damaged { timestamp: old.to_string(), why: source.to_string() });
+        }
+    };
+    let id = RowId::new(Names::new(db).table(&table)?, &key);
+    if let Some(mut row) = load(db, &id)? {
+        row.rename(old, new);
+        save(db, &id, &row)?;
+    }
+    Ok(())
+}
+
+/// The numbers of tables and columns by name; unknown names get one.
+pub(crate) struct Names<'a> {
+    pub(crate) db: &'a Connection,
+    tables: HashMap<String, (i64, HashMap<String, ColumnId>)>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(db: &'a Connection) -> Self {
+        Self { db, tables: HashMap::new() }
+    }
+
+    pub(crate) fn table(&mut self, name: &str) -> Result<i64> {
+        if let Some((id, _)) = self.tables.get(name) {
+            return Ok(*id);
+        }
+        let insert = "INSERT INTO warren_table (name) VALUES (?1) ON CONFLICT (name) DO NOTHING";
+        self.db.prepare_cached(insert)?.execute([name])?;
+        let select = "SELECT id FROM warren_table WHERE name = ?1";
+        let id = self.db.prepare_cached(select)?.query_row([name], |row| row.get(0))?;
+        self.tables.insert(name.to_owned(), (id, HashMap::new()));
+        Ok(id)
+    }
+
+    pub(crate) fn column(&mut self, table: &str, name: &str) -> Result<ColumnId> {
+        let table_id = self.table(table)?;
+        let columns = &mut self.tables.get_mut(table).expect("entered by table()").1;
+        if let Some(&id) = columns.get(name) {
+            return Ok(id);
+        }
+        let insert = "INSERT INTO warren_column (table_id, name) VALUES (?1, ?2)
+                      ON CONFLICT (table_id, name) DO NOTHING";
+        self.db.prepare_cached(insert)?.execute((table_id, name))?;
+        let select = "SELECT id FROM warren_column WHERE table_id = ?1 AND name = ?2";
+        let id = self.db.prepare_cached(select)?.query_row((table_id, name), |row| row.get(0))?;
+        columns.insert(name.to_owned(), id);
+        Ok(id)
+    }
+}
+
+/// The newest known value of each cell of a row. Cells that one message wrote are read at once.
+pub(crate) fn values(names: &mut Names<'_>, row: &Row) -> Result<HashMap<ColumnId, Value>> {
+    let mut timestamps: Vec<Timestamp> = row.cells().iter().map(|cell| cell.1).collect();
+    timestamps.sort_unstable();
+    timestamps.dedup();
+    let mut values = HashMap::with_capacity(row.cells().len());
+    for timestamp in timestamps {
+        let Change::Write { table, cells, .. } = log::change(names.db, timestamp)? else {
+            let why = "a cell names it, but it writes none".into();
+            return Err(Error::Damaged { timestamp: timestamp.to_string(), why });
+        };
+        for (name, value) in cells {
+            let column = names.column(&table, &name)?;
+            if row.cells().binary_search(&(column, timestamp)).is_ok() {
+                values.insert(column, value);
+            }
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,139 @@
+//! How a replica stands: what is tracked, how far it has synced, what is not shown as it is stored.
+
+use crdt::{Fingerprint, Node};
+
+use crate::error::Result;
+use crate::log;
+use crate::meta::{self, Key};
+use crate::replica::Replica;
+use crate::state::RowId;
+use crate::table::{Table, quote};
+
+/// A replica's state, without asking the server.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// This device's name in timestamps.
+    pub node: Node,
+    /// The tracked tables.
+    pub tables: Vec<TableStatus>,
+    /// All messages that this device has.
+    pub fingerprint: Fingerprint,
+    /// Bytes of their contents.
+    pub bytes: u64,
+    /// Messages that the server has not acknowledged.
+    pub unsent: u64,
+    /// Changes that the triggers noted since the last sync.
+    pub noted: u64,
+    /// The server, if the file knows one.
+    pub remote: Option<Remote>,
+    /// Rows that are kept or held (`docs/formats/2-message.md`).
+    pub exceptions: Vec<Exception>,
+    /// Columns and tables that other devices have and this file has not.
+    pub unknown: Vec<String>,
+}
+
+/// A tracked table.
+#[derive(Clone, Debug)]
+pub struct TableStatus {
+    /// Its name.
+    pub name: String,
+    /// Rows that it has now.
+    pub rows: u64,
+}
+
+/// The server's side as last seen.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    /// Its address.
+    pub server: String,
+    /// The account.
+    pub login: String,
+    /// This device's registration.
+    pub client_id: String,
+    /// The arrival number up to which this device has everything.
+    pub cursor: u64,
+    /// When the last sync ended, milliseconds since 1970; 0 if never.
+    pub synced_ms: u64,
+    /// Messages that the server had then.
+    pub server_count: u64,
+    /// Whether both sets were equal then.
+    pub equal: bool,
+}
+
+/// A row whose visibility is not its liveness.
+#[derive(Clone, Debug)]
+pub struct Exception {
+    /// The table.
+    pub table: String,
+    /// The primary key, as SQL literals.
+    pub key: String,
+    /// Live but not visible, rather than deleted but visible.
+    pub held: bool,
+    /// Why.
+    pub reason: String,
+}
+
+impl Replica {
+    /// How the replica stands.
+    pub fn status(&self) -> Result<Status> {
+        let db = &self.db;
+        let count = |sql: &str| -> Result<u64> {
+            Ok(db.query_row(sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
+        };
+        let mut tables = Vec::new();
+        for table in Table::all(db)? {
+            let rows = count(&format!("SELECT count(*) FROM {}", quote(&table.name)))?;
+            tables.push(TableStatus { name: table.name, rows });
+        }
+        Ok(Status {
+            node: meta::node(db)?,
+            tables,
+            fingerprint: meta::fingerprint(db)?,
+            bytes: count("SELECT coalesce(sum(length(content)), 0) FROM warren_message")?,
+            unsent: log::unsent_count(db)?,
+            noted: count("SELECT count(*) FROM warren_outbox")?,
+            remote: self.remote()?,
+            exceptions: self.exceptions()?,
+            unknown: self.unknown()?,
+        })
+    }
+
+    fn remote(&self) -> Result<Option<Remote>> {
+        let db = &self.db;
+        let Some(server) = meta::get(db, Key::Server)? else { return Ok(None) };
+        Ok(Some(Remote {
+            server,
+            login: meta::get(db, Key::Login)?.unwrap_or_default(),
+            client_id: meta::get(db, Key::ClientId)?.unwrap_or_default(),
+            cursor: meta::number(db, Key::Cursor)?,
+            synced_ms: meta::number(db, Key::SyncedMs)?,
+            server_count: meta::number(db, Key::ServerCount)?,
+            equal: meta::get(db, Key::Equal)?.unwrap_or(false),
+        }))
+    }
+
+    fn exceptions(&self) -> Result<Vec<Exception>> {
+        let sql = "SELECT table_id, key, held, reason, name FROM warren_exception
+                   JOIN warren_table ON id = table_id ORDER BY table_id, key";
+        let mut statement = self.db.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        let mut exceptions = Vec::new();
+        while let Some(row) = rows.next()? {
+            let id = RowId { table: row.get(0)?, key: row.get(1)? };
+            let key = id.key_values()?.iter().map(|value| format!("{value:?}")).collect::<Vec<_>>();
+            let (held, reason, table) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            exceptions.push(Exception { table, key: key.join(", "), held, reason });
+        }
+        Ok(exceptions)
+    }
+
+    fn unknown(&self) -> Result<Vec<String>> {
+        let sql = "SELECT name FROM warren_table WHERE tracked = 0
+                   UNION ALL
+                   SELECT t.name || '.' || c.name FROM warren_column c JOIN warren_table t ON t.id = c.table_id
+                   WHERE t.tracked = 1 AND c.place IS NULL AND c.key_place IS NULL";
+        let mut statement = self.db.prepare(sql)?;
+        let names = statement.query_map([], |row| row.get(0))?;
+        Ok(names.collect::<rusqlite::Result<_>>()?)
+    }
+}

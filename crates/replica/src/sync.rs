@@ -1,0 +1,331 @@
+//! The sync: drives `protocol::Round` with a transport and the file.
+//!
+//! # Invariants
+//! - Each page is in the file before the next is asked for, and each acknowledgement before the
+//!   next page is sent: a killed sync goes on where it was.
+//! - No transaction is open while the network is waited for.
+//! - Everything received is shown in one transaction at the end.
+
+use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
+use protocol::{Device, Pulled, Pushed, Round, Step};
+use rusqlite::Connection;
+
+use crate::adopt;
+use crate::error::{Error, Result};
+use crate::log::{self, Kept, Origin};
+use crate::merge;
+use crate::meta::{self, Key};
+use crate::replica::Replica;
+use crate::settle;
+use crate::stamp::{self, Now};
+use crate::table::Table;
+use crate::track;
+
+/// Messages of a page at most; the bytes bound is the protocol's.
+const PAGE_COUNT_MAX: usize = 10_000;
+/// Content bytes of a page that is sent: leaves room for framing within the server's body limit.
+const PAGE_BYTES_MAX: usize = protocol::PAGE_BYTES_MAX;
+/// A clock that is off by more than this is corrected by the server's; less may be the network.
+const CLOCK_OFF_MS_MAX: u64 = 60_000;
+/// How often one sync may find that it shares a node id: once is enough, unless ids are drawn badly.
+const RENAMES_COUNT_MAX: u32 = 3;
+
+/// How a replica talks to a server.
+pub trait Transport {
+    /// `POST /v1/clients`, with a password in the request or the token of a registered device.
+    fn register(&mut self, token: Option<&str>, request: &ClientRequest) -> Result<ClientResponse>;
+    /// `GET /v1/sync/delta`.
+    fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse>;
+    /// `POST /v1/sync/delta`.
+    fn push(&mut self, token: &str, request: PushRequest) -> Result<PushResponse>;
+}
+
+/// How far a sync is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Messages received, of how many.
+    Received(u64, u64),
+    /// Messages sent, of how many.
+    Sent(u64, u64),
+    /// Messages merged or rows shown.
+    Applied(u64),
+}
+
+/// What a sync may do, and what it needs from outside.
+pub struct SyncOptions<'a> {
+    /// Create tables and columns that other devices declared and this file lacks.
+    pub adopt: bool,
+    /// The device's clock, milliseconds since 1970.
+    pub now_ms: &'a dyn Fn() -> u64,
+    /// Hears how far the sync is.
+    pub progress: &'a mut dyn FnMut(Progress),
+}
+
+/// What a sync did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Messages that were new to the server.
+    pub sent: u64,
+    /// Messages that were new to this device.
+    pub received: u64,
+    /// Whether both sets were equal at the end.
+    pub equal: bool,
+    /// Whether the sets differed, and both sides had to be shown to each other.
+    pub repaired: bool,
+    /// Messages that the server holds.
+    pub server_count: u64,
+    /// Whether this file turned out to be a copy, and became a device of its own.
+    pub became_device: bool,
+    /// Messages of a later version of Warren, kept but not shown.
+    pub unreadable: u64,
+    /// Tables and columns that were created.
+    pub adopted: Vec<String>,
+    /// How far the device's clock was off, if far enough to be corrected.
+    pub clock_off_ms: i64,
+}
+
+impl Replica {
+    /// Registers this file as a device of an account, and remembers where.
+    pub fn sign_in(
+        &self,
+        transport: &mut dyn Transport,
+        server: &str,
+        request: &ClientRequest,
+    ) -> Result<()> {
+        let registered = transport.register(None, request)?;
+        self.transaction(|db| {
+            meta::set(db, Key::Server, server)?;
+            meta::set(db, Key::Login, request.login.as_str())?;
+            meta::set(db, Key::DeviceName, request.name.as_str())?;
+            // Another account's arrival numbers mean nothing to this one.
+            meta::set_number(db, Key::Cursor, 0)?;
+            log::mark_all_unsent(db)?;
+            remember(db, &registered)
+        })
+    }
+
+    /// The server that this file syncs with, if it was told once.
+    pub fn server(&self) -> Result<Option<String>> {
+        meta::get(&self.db, Key::Server)
+    }
+
+    /// This device's secret, if it is registered.
+    pub fn token(&self) -> Result<Option<String>> {
+        meta::get(&self.db, Key::Token)
+    }
+
+    /// Brings this file and the server to the same set of messages, and the tables to what it says.
+    pub fn sync<'a>(
+        &'a mut self,
+        transport: &'a mut dyn Transport,
+        options: SyncOptions<'a>,
+    ) -> Result<Report> {
+        let at_ms = (options.now_ms)();
+        self.transaction(|db| track::follow_schema(db, at_ms))?;
+        let mut report = Report::default();
+        self.enrol_copy(transport, &mut report)?;
+        let token = meta::get::<String>(&self.db, Key::Token)?.ok_or(Error::NoServer)?;
+        let session = Session {
+            replica: self,
+            transport,
+            token,
+            now: Now { device_ms: at_ms, offset_ms: 0 },
+            sent: 0,
+            renames: 0,
+            options,
+            report,
+        };
+        session.run()
+    }
+
+    /// A copy asks with its original's token for one of its own.
+    fn enrol_copy(&self, transport: &mut dyn Transport, report: &mut Report) -> Result<()> {
+        if !meta::get::<bool>(&self.db, Key::Enrol)?.unwrap_or(false) {
+            return Ok(());
+        }
+        let token = meta::get::<String>(&self.db, Key::Token)?;
+        let name = meta::get::<String>(&self.db, Key::DeviceName)?.unwrap_or_default();
+        let registered = match token {
+            Some(token) => {
+                let name = format!("{name} (copy)");
+                let request = ClientRequest { login: String::new(), password: String::new(), name };
+                Some(transport.register(Some(&token), &request)?)
+            }
+            None => None,
+        };
+        report.became_device = true;
+        self.transaction(|db| {
+            registered.map_or(Ok(()), |registered| remember(db, &registered))?;
+            meta::set(db, Key::Enrol, false)
+        })
+    }
+}
+
+fn remember(db: &Connection, registered: &ClientResponse) -> Result<()> {
+    meta::set(db, Key::ClientId, registered.client_id.as_str())?;
+    meta::set(db, Key::Token, registered.token.as_str())
+}
+
+struct Session<'a> {
+    replica: &'a Replica,
+    transport: &'a mut dyn Transport,
+    options: SyncOptions<'a>,
+    token: String,
+    now: Now,
+    sent: u64,
+    renames: u32,
+    report: Report,
+}
+
+impl Session<'_> {
+    fn run(mut self) -> Result<Report> {
+        let mut round = Round::new();
+        let outcome = loop {
+            match round.next(&self.device()?) {
+                Step::Pull => self.pull(&mut round)?,
+                Step::Push => self.push(&mut round)?,
+                Step::Repair => self.replica.transaction(|db| {
+                    meta::set_number(db, Key::Cursor, 0)?;
+                    log::mark_all_unsent(db)
+                })?,
+                Step::Done(outcome) => break outcome,
+            }
+        };
+        self.report.equal = outcome.equal;
+        self.report.repaired = outcome.repaired;
+        self.report.server_count = outcome.server.count;
+        self.apply()?;
+        Ok(self.report)
+    }
+
+    fn device(&self) -> Result<Device> {
+        let db = &self.replica.db;
+        Ok(Device {
+            cursor: meta::number(db, Key::Cursor)?,
+            unsent: log::unsent_count(db)?,
+            fingerprint: meta::fingerprint(db)?,
+        })
+    }
+
+    fn pull(&mut self, round: &mut Round) -> Result<()> {
+        let cursor = meta::number(&self.replica.db, Key::Cursor)?;
+        let answer = self.transport.pull(&self.token, cursor, PAGE_COUNT_MAX)?;
+        self.compare_clocks(answer.now_ms);
+        let pulled = Pulled {
+            cursor: answer.cursor,
+            more: answer.more,
+            fingerprint: fingerprint(answer.fingerprint.as_ref())?,
+        };
+        let now = self.now;
+        let node = meta::node(&self.replica.db)?;
+        self.report.received += self.replica.transaction(|db| {
+            // The first pull tells the time; from then on local changes can be stamped.
+            stamp::stamp(db, &Table::all(db)?, now)?;
+            let new = keep(db, answer.messages)?;
+            meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
+            Ok(new)
+        })?;
+        self.report.became_device |= meta::node(&self.replica.db)? != node;
+        let total = pulled.fingerprint.count.max(self.report.received);
+        (self.options.progress)(Progress::Received(self.report.received, total));
+        round.pulled(pulled, cursor);
+        Ok(())
+    }
+
+    fn compare_clocks(&mut self, server_ms: u64) {
+        let device_ms = (self.options.now_ms)();
+        let off = server_ms.cast_signed().saturating_sub(device_ms.cast_signed());
+        let offset_ms = if off.unsigned_abs() > CLOCK_OFF_MS_MAX { off } else { 0 };
+        self.report.clock_off_ms = offset_ms;
+        self.now = Now { device_ms, offset_ms };
+    }
+
+    fn push(&mut self, round: &mut Round) -> Result<()> {
+        let db = &self.replica.db;
+        let page = log::unsent_page(db, PAGE_COUNT_MAX, PAGE_BYTES_MAX)?;
+        let messages = page.iter().cloned().map(Into::into).collect();
+        let answer = match self.transport.push(&self.token, PushRequest { messages }) {
+            Err(Error::Refused { code: ErrorCode::TimestampConflict, .. })
+                if self.renames < RENAMES_COUNT_MAX =>
+            {
+                self.renames += 1;
+                self.report.became_device = true;
+                return self.replica.transaction(become_device);
+            }
+            answer => answer?,
+        };
+        let pushed = Pushed {
+            stored: answer.stored,
+            cursor: answer.cursor,
+            fingerprint: fingerprint(answer.fingerprint.as_ref())?,
+        };
+        self.replica.transaction(|db| {
+            for message in &page {
+                log::mark_sent(db, message.timestamp)?;
+            }
+            let cursor = meta::number(db, Key::Cursor)?;
+            meta::set_number(db, Key::Cursor, pushed.cursor_after(cursor))
+        })?;
+        self.sent += page.len() as u64;
+        self.report.sent += answer.stored;
+        let total = self.sent + log::unsent_count(&self.replica.db)?;
+        (self.options.progress)(Progress::Sent(self.sent, total));
+        round.pushed(pushed);
+        Ok(())
+    }
+
+    /// Shows what was received: one transaction, before which local changes get their time.
+    fn apply(&mut self) -> Result<()> {
+        self.now.device_ms = (self.options.now_ms)();
+        let (now, adopting) = (self.now, self.options.adopt);
+        let report = &mut self.report;
+        let progress = &mut self.options.progress;
+        self.replica.transaction(|db| {
+            stamp::stamp(db, &Table::all(db)?, now)?;
+            report.unreadable =
+                merge::merge(db, now, |done| progress(Progress::Applied(done)))?.unreadable;
+            if adopting {
+                report.adopted = adopt::adopt(db)?;
+                track::follow_schema(db, now.device_ms)?;
+            }
+            settle::settle(db, &Table::all(db)?, |done| progress(Progress::Applied(done)))?;
+            meta::set_number(db, Key::SyncedMs, now.device_ms)?;
+            meta::set_number(db, Key::ServerCount, report.server_count)?;
+            meta::set(db, Key::Equal, report.equal)
+        })
+    }
+}
+
+/// Puts received messages into the log; returns how many were new.
+fn keep(db: &Connection, messages: Vec<protocol::Message>) -> Result<u64> {
+    let mut total = meta::fingerprint(db)?;
+    let before = total.count;
+    for message in messages {
+        let message = crdt::Message::try_from(message)
+            .map_err(|source| Error::Unreachable(format!("it sent nonsense: {source}")))?;
+        if log::add(db, &message, Origin::Remote, &mut total)? == Kept::Conflict {
+            // The server has another device's change under a name that this one gave, too.
+            meta::set_fingerprint(db, &total)?;
+            become_device(db)?;
+            total = meta::fingerprint(db)?;
+            if log::add(db, &message, Origin::Remote, &mut total)? == Kept::Conflict {
+                let why = "the server has another content for it".into();
+                return Err(Error::Damaged { timestamp: message.timestamp.to_string(), why });
+            }
+        }
+    }
+    meta::set_fingerprint(db, &total)?;
+    Ok(total.count - before)
+}
+
+/// Takes another node id and names the unsent changes anew.
+fn become_device(db: &Connection) -> Result<()> {
+    let old = meta::node(db)?;
+    let new = meta::new_node(db)?;
+    log::rename_unsent(db, old, new)
+}
+
+fn fingerprint(wire: Option<&protocol::Fingerprint>) -> Result<crdt::Fingerprint> {
+    let fingerprint = wire.and_then(protocol::Fingerprint::to_crdt);
+    fingerprint.ok_or_else(|| Error::Unreachable("its answer has no fingerprint".into()))
+}

@@ -1,0 +1,253 @@
+//! A user's table: what SQLite says of it, and what was noted when it was tracked.
+//!
+//! # Invariants
+//! - A [`Table`]'s columns stand in the order of `warren_column.place`: the order of the mask that
+//!   the triggers write. Places are given once; a later column gets the next one.
+
+use crdt::ColumnId;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::{Error, Result};
+
+/// A column as SQLite declares it.
+#[derive(Clone, Debug)]
+pub(crate) struct DeclaredColumn {
+    pub(crate) name: String,
+    pub(crate) declared_type: String,
+    pub(crate) not_null: bool,
+    pub(crate) default: Option<String>,
+    pub(crate) key_place: i64,
+}
+
+/// A table as SQLite declares it; generated columns are left out: every device computes its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<DeclaredColumn>,
+}
+
+impl Declared {
+    /// `None` if there is no such table. The name is the one that was declared, whatever the case
+    /// of `name`.
+    pub(crate) fn read(db: &Connection, name: &str) -> Result<Option<Self>> {
+        let sql =
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
+        let declared: Option<String> =
+            db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?;
+        let Some(name) = declared else { return Ok(None) };
+        let sql = "SELECT name, type, \"notnull\", dflt_value, pk
+                   FROM pragma_table_xinfo(?1) WHERE hidden = 0 ORDER BY cid";
+        let mut statement = db.prepare_cached(sql)?;
+        let columns = statement.query_map([&name], |row| {
+            Ok(DeclaredColumn {
+                name: row.get(0)?,
+                declared_type: row.get(1)?,
+                not_null: row.get(2)?,
+                default: row.get(3)?,
+                key_place: row.get(4)?,
+            })
+        })?;
+        let columns = columns.collect::<rusqlite::Result<_>>()?;
+        Ok(Some(Self { name, columns }))
+    }
+
+    /// The primary key's columns in the key's order.
+    pub(crate) fn key(&self) -> Vec<&DeclaredColumn> {
+        let mut key: Vec<_> = self.columns.iter().filter(|column| column.key_place > 0).collect();
+        key.sort_by_key(|column| column.key_place);
+        key
+    }
+
+    pub(crate) fn captured(&self) -> impl Iterator<Item = &DeclaredColumn> {
+        self.columns.iter().filter(|column| column.key_place == 0)
+    }
+
+    /// The statements that declare it: the table's, then its indexes'.
+    pub(crate) fn sql(&self, db: &Connection) -> Result<Vec<String>> {
+        let sql = "SELECT sql FROM sqlite_schema
+                   WHERE tbl_name = ?1 COLLATE NOCASE AND type IN ('table', 'index') AND sql NOT NULL
+                   ORDER BY type = 'index', name";
+        let mut statement = db.prepare_cached(sql)?;
+        let sql = statement.query_map([&self.name], |row| row.get(0))?;
+        Ok(sql.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+/// A captured column.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) id: ColumnId,
+    pub(crate) name: String,
+}
+
+/// Columns here that refer to columns of a parent.
+#[derive(Clone, Debug)]
+pub(crate) struct ForeignKey {
+    pub(crate) columns: Vec<String>,
+    pub(crate) parent: String,
+    pub(crate) parent_columns: Vec<String>,
+}
+
+/// A tracked table.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    pub(crate) key: Vec<String>,
+    pub(crate) columns: Vec<Column>,
+    /// Full UNIQUE indexes on plain columns, other than the key's.
+    pub(crate) uniques: Vec<Vec<String>>,
+    pub(crate) foreign_keys: Vec<ForeignKey>,
+}
+
+impl Table {
+    /// All tracked tables, in the order in which they were tracked.
+    pub(crate) fn all(db: &Connection) -> Result<Vec<Self>> {
+        let sql = "SELECT id, name FROM warren_table WHERE tracked = 1 ORDER BY id";
+        let mut statement = db.prepare_cached(sql)?;
+        let tables = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let tables: Vec<(i64, String)> = tables.collect::<rusqlite::Result<_>>()?;
+        tables.into_iter().map(|(id, name)| Self::load(db, id, name)).collect()
+    }
+
+    fn load(db: &Connection, id: i64, name: String) -> Result<Self> {
+        let sql = "SELECT name FROM warren_column
+                   WHERE table_id = ?1 AND key_place NOT NULL ORDER BY key_place";
+        let mut statement = db.prepare_cached(sql)?;
+        let key = statement.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let sql = "SELECT id, name FROM warren_column
+                   WHERE table_id = ?1 AND place NOT NULL ORDER BY place";
+        let mut statement = db.prepare_cached(sql)?;
+        let columns = statement
+            .query_map([id], |row| Ok(Column { id: row.get(0)?, name: row.get(1)? }))?
+            .collect::<rusqlite::Result<_>>()?;
+        let uniques = uniques(db, &name)?;
+        let foreign_keys = foreign_keys(db, &name)?;
+        Ok(Self { id, name, key, columns, uniques, foreign_keys })
+    }
+
+    /// `"a" = ?1 AND …`, exact also where a key column's collation is not.
+    pub(crate) fn key_condition(&self) -> String {
+        let one = |(i, column): (usize, &String)| {
+            let (column, i) = (quote(column), i + 1);
+            // The first comparison can use the key's index, the second tells 'a' from 'A'.
+            format!("{column} = ?{i} AND {column} = ?{i} COLLATE BINARY")
+        };
+        self.key.iter().enumerate().map(one).collect::<Vec<_>>().join(" AND ")
+    }
+
+    /// The key's and the captured columns, quoted, comma-separated.
+    pub(crate) fn column_list(&self) -> String {
+        let columns = self.key.iter().chain(self.columns.iter().map(|column| &column.name));
+        columns.map(|name| quote(name)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Every foreign key that refers to `parent`, with the table that holds it.
+pub(crate) fn references<'a>(
+    tables: &'a [Table],
+    parent: &'a Table,
+) -> impl Iterator<Item = (&'a Table, &'a ForeignKey)> {
+    let keys = tables.iter().flat_map(|table| table.foreign_keys.iter().map(move |fk| (table, fk)));
+    keys.filter(|(_, fk)| fk.parent.eq_ignore_ascii_case(&parent.name))
+}
+
+fn uniques(db: &Connection, table: &str) -> Result<Vec<Vec<String>>> {
+    let sql = "SELECT name FROM pragma_index_list(?1)
+               WHERE \"unique\" = 1 AND partial = 0 AND origin <> 'pk'";
+    let mut statement = db.prepare_cached(sql)?;
+    let indexes = statement.query_map([table], |row| row.get(0))?;
+    let indexes: Vec<String> = indexes.collect::<rusqlite::Result<_>>()?;
+    let mut statement =
+        db.prepare_cached("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
+    let mut uniques = Vec::new();
+    for index in indexes {
+        let columns = statement.query_map([index], |row| row.get::<_, Option<String>>(0))?;
+        let columns: Vec<Option<String>> = columns.collect::<rusqlite::Result<_>>()?;
+        // A column without a name is an expression.
+        uniques.extend(columns.into_iter().collect::<Option<Vec<_>>>());
+    }
+    Ok(uniques)
+}
+
+fn foreign_keys(db: &Connection, table: &str) -> Result<Vec<ForeignKey>> {
+    let sql =
+        "SELECT id, \"table\", \"from\", \"to\" FROM pragma_foreign_key_list(?1) ORDER BY id, seq";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query([table])?;
+    let mut keys: Vec<(i64, ForeignKey)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id: i64 = row.get(0)?;
+        if keys.last().is_none_or(|(last, _)| *last != id) {
+            let parent = row.get(1)?;
+            keys.push((id, ForeignKey { columns: vec![], parent, parent_columns: vec![] }));
+        }
+        let key = &mut keys.last_mut().expect("just pushed").1;
+        key.columns.push(row.get(2)?);
+        key.parent_columns.extend(row.get::<_, Option<String>>(3)?);
+    }
+    let mut keys: Vec<ForeignKey> = keys.into_iter().map(|(_, key)| key).collect();
+    for key in keys.iter_mut().filter(|key| key.parent_columns.is_empty()) {
+        // `REFERENCES parent` without columns means its primary key.
+        if let Some(parent) = Declared::read(db, &key.parent)? {
+            key.parent_columns = parent.key().iter().map(|column| column.name.clone()).collect();
+        }
+    }
+    Ok(keys)
+}
+
+/// Whether the name can be tracked at all, and how it is declared.
+pub(crate) fn trackable(db: &Connection, name: &str) -> Result<Declared> {
+    let no = |why: &str| Error::Untrackable { table: name.to_owned(), why: why.to_owned() };
+    let sql = "SELECT type FROM pragma_table_list(?1) WHERE schema = 'main'";
+    let kind: Option<String> =
+        db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?;
+    match kind.as_deref() {
+        Some("table") => {}
+        Some("view") => return Err(no("it is a view: track the tables that it shows")),
+        Some("virtual" | "shadow") => return Err(no("virtual tables cannot have triggers")),
+        _ => return Err(no("there is no such table")),
+    }
+    if is_internal(name) {
+        return Err(no("this name belongs to SQLite or Warren"));
+    }
+    let declared = Declared::read(db, name)?.ok_or_else(|| no("there is no such table"))?;
+    if declared.key().is_empty() {
+        return Err(no("it has no primary key, so its rows have no name that devices could share"));
+    }
+    if declared.columns.len() > COLUMNS_COUNT_MAX {
+        return Err(no("it has more than 500 columns, which is the most a trigger can compare"));
+    }
+    Ok(declared)
+}
+
+/// Half of SQLite's limit on the depth of an expression (1,000): the mask is one concatenation.
+const COLUMNS_COUNT_MAX: usize = 500;
+
+/// The tables of a file that can be tracked, and the ones that cannot, each with the reason.
+pub(crate) fn candidates(db: &Connection) -> Result<(Vec<String>, Vec<Error>)> {
+    let sql = "SELECT name FROM pragma_table_list
+               WHERE schema = 'main' AND type IN ('table', 'virtual') ORDER BY name";
+    let mut statement = db.prepare_cached(sql)?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
+    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+    for name in names.into_iter().filter(|name| !is_internal(name)) {
+        match trackable(db, &name) {
+            Ok(declared) => can.push(declared.name),
+            Err(error @ Error::Untrackable { .. }) => cannot.push(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((can, cannot))
+}
+
+fn is_internal(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("sqlite_") || name.starts_with("warren_")
+}
+
+/// An identifier in SQL.
+pub(crate) fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

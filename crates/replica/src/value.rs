@@ -1,0 +1,44 @@
+//! SQLite's values and messages' values, each as the other.
+
+use crdt::Value;
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+/// A value to bind.
+pub(crate) struct Bound<'a>(pub(crate) &'a Value);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            Value::Null => ValueRef::Null,
+            Value::Integer(integer) => ValueRef::Integer(*integer),
+            Value::Real(real) => ValueRef::Real(*real),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(blob) => ValueRef::Blob(blob),
+        }))
+    }
+}
+
+/// `count` values of a row, from column `first` on. TEXT that is not UTF-8 is refused: no device
+/// could show it as it is here.
+pub(crate) fn read(
+    row: &rusqlite::Row<'_>,
+    first: usize,
+    count: usize,
+) -> rusqlite::Result<Vec<Value>> {
+    (first..first + count).map(|column| read_one(row, column)).collect()
+}
+
+fn read_one(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(integer) => Value::Integer(integer),
+        ValueRef::Real(real) => Value::Real(real),
+        ValueRef::Text(text) => {
+            let text = std::str::from_utf8(text)
+                .map_err(|source| rusqlite::Error::Utf8Error(column, source))?;
+            Value::Text(text.to_owned())
+        }
+        ValueRef::Blob(blob) => Value::Blob(blob.to_vec()),
+    })
+}

@@ -1,0 +1,129 @@
+//! Copied files, restored files, lost answers, wrong clocks: nothing is lost, nothing is there twice.
+
+use replica::Replica;
+
+use crate::support::{Device, MORNING_MS, MemoryServer};
+
+const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)";
+
+#[test]
+fn a_copied_file_becomes_a_device_of_its_own_and_both_sides_edits_arrive() {
+    let mut server = MemoryServer::default();
+    let mut original = Device::tracked(SCHEMA, &mut server);
+    original.write("INSERT INTO t VALUES (1, 'a')").unwrap();
+    original.sync(&mut server);
+    let path = original.path.with_file_name("copy.db");
+    std::fs::copy(&original.path, &path).unwrap();
+    let mut copy = Device::open(&path);
+    original.write("INSERT INTO t VALUES (2, 'b')").unwrap();
+    copy.write("INSERT INTO t VALUES (3, 'c')").unwrap();
+    assert!(copy.sync(&mut server).became_device);
+    assert!(!original.sync(&mut server).became_device);
+    assert!(!copy.sync(&mut server).became_device, "once");
+    let ids = |device: &Device| device.replica().status().unwrap();
+    assert_ne!(ids(&copy).node, ids(&original).node);
+    assert_ne!(ids(&copy).remote.unwrap().client_id, ids(&original).remote.unwrap().client_id);
+    for device in [&original, &copy] {
+        assert_eq!(device.texts("SELECT id || v FROM t"), ["1a", "2b", "3c"]);
+    }
+}
+
+#[test]
+fn a_copy_that_hides_is_noticed_by_the_server_and_its_changes_are_named_anew() {
+    let mut server = MemoryServer::default();
+    let mut original = Device::tracked(SCHEMA, &mut server);
+    original.sync(&mut server);
+    let path = original.path.with_file_name("copy.db");
+    std::fs::copy(&original.path, &path).unwrap();
+    let mut copy = Device::open(&path);
+    // The identity is made to fit: now both files are one device to themselves.
+    let identity = replica_identity(&path);
+    copy.app
+        .execute("UPDATE warren_meta SET value = ?1 WHERE key = 'identity'", [identity])
+        .unwrap();
+    original.write("INSERT INTO t VALUES (2, 'b')").unwrap();
+    copy.write("INSERT INTO t VALUES (3, 'c')").unwrap();
+    assert!(!original.sync(&mut server).became_device);
+    let report = copy.sync(&mut server);
+    assert!(report.became_device && report.equal, "{report:?}");
+    original.sync(&mut server);
+    for device in [&original, &copy] {
+        assert_eq!(device.texts("SELECT id || v FROM t"), ["2b", "3c"]);
+    }
+}
+
+fn replica_identity(path: &std::path::Path) -> String {
+    let fresh = path.with_file_name("fresh.db");
+    std::fs::copy(path, &fresh).unwrap();
+    drop(Replica::open(&fresh).unwrap());
+    let db = rusqlite::Connection::open(&fresh).unwrap();
+    let sql = "SELECT value FROM warren_meta WHERE key = 'identity'";
+    let of_fresh: String = db.query_row(sql, [], |row| row.get(0)).unwrap();
+    let machine = of_fresh.rsplit_once(':').unwrap().0.to_owned();
+    use std::os::unix::fs::MetadataExt;
+    format!("{machine}:{}", std::fs::metadata(path).unwrap().ino())
+}
+
+#[test]
+fn lost_answers_are_asked_for_again_and_nothing_is_stored_twice() {
+    let mut server = MemoryServer::default();
+    let mut device = Device::tracked(SCHEMA, &mut server);
+    device.write("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 25000) INSERT INTO t SELECT i, 'x' FROM n").unwrap();
+    for lost in 1..=6 {
+        server.lose_answer = Some(server.requests + lost);
+        drop(device.try_sync(&mut server, false));
+    }
+    server.lose_answer = None;
+    let report = device.sync(&mut server);
+    assert!(report.equal && !report.repaired);
+    assert_eq!(server.messages.len(), 25_001);
+    let mut other = Device::tracked(SCHEMA, &mut server);
+    other.sync(&mut server);
+    assert_eq!(other.dump().len(), 25_000);
+    other.write("DELETE FROM t WHERE id <= 24999").unwrap();
+    other.sync(&mut server);
+    device.sync(&mut server);
+    assert_eq!(device.dump(), other.dump());
+}
+
+#[test]
+fn a_server_that_was_restored_gets_back_what_it_lost() {
+    let mut server = MemoryServer::default();
+    let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+    devices[0].write("INSERT INTO t VALUES (1, 'a')").unwrap();
+    devices[0].sync(&mut server);
+    let backup = server.messages.clone();
+    devices[0].write("INSERT INTO t VALUES (2, 'b')").unwrap();
+    devices[0].sync(&mut server);
+    server.messages = backup;
+    devices[1].write("INSERT INTO t VALUES (3, 'c')").unwrap();
+    devices[1].sync(&mut server);
+    let report = devices[0].sync(&mut server);
+    assert!(report.repaired && report.equal, "{report:?}");
+    devices[1].sync(&mut server);
+    assert_eq!(devices[1].texts("SELECT id || v FROM t"), ["1a", "2b", "3c"]);
+}
+
+#[test]
+fn a_clock_that_is_hours_off_is_corrected_by_the_servers() {
+    for off_ms in [-3_600_000i64, 3_600_000] {
+        let mut server = MemoryServer::default();
+        server.now_ms.set(MORNING_MS + 60_000);
+        let mut wrong = Device::tracked(SCHEMA, &mut server);
+        let mut right = Device::tracked(SCHEMA, &mut server);
+        right.clock_ms = MORNING_MS + 59_000;
+        right.write("INSERT INTO t VALUES (1, 'later')").unwrap();
+        wrong.clock_ms = (MORNING_MS + 58_000).saturating_add_signed(off_ms);
+        wrong.write("INSERT INTO t VALUES (1, 'earlier')").unwrap();
+        wrong.clock_ms = (MORNING_MS + 60_000).saturating_add_signed(off_ms);
+        let report = wrong.sync(&mut server);
+        assert!((report.clock_off_ms + off_ms).abs() < 10, "{report:?}");
+        right.sync(&mut server);
+        wrong.sync(&mut server);
+        for device in [&right, &wrong] {
+            assert_eq!(device.texts("SELECT v FROM t"), ["later"], "off by {off_ms}");
+        }
+        let ahead = server.messages.iter().map(|m| m.timestamp.millis()).max().unwrap();
+        assert!(ahead <= MORNING_MS + 61_000);
+    }
+}

@@ -1,0 +1,11 @@
+//! Replicas against a server that is a list in memory: real files, real SQLite, no network.
+//!
+//! "Any program" is a second connection to the file that knows nothing of Warren.
+
+mod capture;
+mod chinook;
+mod converge;
+mod copies;
+mod schema;
+mod support;
+mod tracking;

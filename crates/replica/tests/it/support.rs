@@ -1,0 +1,197 @@
+//! A device with its file and the program that writes to it, and a server in memory.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crdt::{Fingerprint, Message};
+use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
+use replica::{Error, Replica, Report, Result, SyncOptions, Transport};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// What the real server promises, in a page: arrival order, first content wins, all or nothing.
+#[derive(Default)]
+pub(crate) struct MemoryServer {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) clients: u64,
+    pub(crate) now_ms: Cell<u64>,
+    pub(crate) requests: u64,
+    /// The answer to this request (counted from 1) is lost on the way.
+    pub(crate) lose_answer: Option<u64>,
+}
+
+impl MemoryServer {
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        let mut total = Fingerprint::default();
+        for message in &self.messages {
+            total += Fingerprint::of(message.timestamp, &message.content);
+        }
+        total
+    }
+
+    fn answer<T>(&mut self, answer: T) -> Result<T> {
+        self.requests += 1;
+        if self.lose_answer == Some(self.requests) {
+            return Err(Error::Unreachable("the answer was lost".into()));
+        }
+        Ok(answer)
+    }
+}
+
+impl Transport for MemoryServer {
+    fn register(&mut self, _: Option<&str>, _: &ClientRequest) -> Result<ClientResponse> {
+        self.clients += 1;
+        let client_id = format!("{:016x}", self.clients);
+        self.answer(ClientResponse { client_id, token: format!("token {}", self.clients) })
+    }
+
+    fn pull(&mut self, _: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
+        let start = usize::try_from(cursor).unwrap().min(self.messages.len());
+        let end = (start + limit).min(self.messages.len());
+        let answer = PullResponse {
+            messages: self.messages[start..end].iter().cloned().map(Into::into).collect(),
+            cursor: end as u64,
+            more: end < self.messages.len(),
+            fingerprint: Some(self.fingerprint().into()),
+            now_ms: self.now_ms.get(),
+        };
+        self.answer(answer)
+    }
+
+    fn push(&mut self, _: &str, request: PushRequest) -> Result<PushResponse> {
+        let known: BTreeMap<_, _> =
+            self.messages.iter().map(|m| (m.timestamp, m.content.clone())).collect();
+        let mut new = Vec::new();
+        let count = request.messages.len();
+        for message in request.messages {
+            let message = Message::try_from(message).unwrap();
+            match known.get(&message.timestamp) {
+                Some(content) if *content != message.content => {
+                    let code = ErrorCode::TimestampConflict;
+                    return Err(Error::Refused { code, message: String::new() });
+                }
+                Some(_) => {}
+                None => new.push(message),
+            }
+        }
+        let stored = new.len() as u64;
+        self.messages.extend(new);
+        let answer = PushResponse {
+            stored,
+            known: count as u64 - stored,
+            cursor: self.messages.len() as u64,
+            fingerprint: Some(self.fingerprint().into()),
+            now_ms: self.now_ms.get(),
+        };
+        self.answer(answer)
+    }
+}
+
+/// A device: the file, and any program's connection to it.
+pub(crate) struct Device {
+    pub(crate) path: PathBuf,
+    pub(crate) app: Connection,
+    pub(crate) clock_ms: u64,
+    _folder: Option<TempDir>,
+}
+
+/// 2026-11-21T08:00:00Z
+pub(crate) const MORNING_MS: u64 = 1_795_248_000_000;
+
+impl Device {
+    pub(crate) fn new(schema: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        let mut device = Self::open(&path);
+        device._folder = Some(folder);
+        device.app.execute_batch(schema).unwrap();
+        device
+    }
+
+    pub(crate) fn open(path: &Path) -> Self {
+        let app = Connection::open(path).unwrap();
+        app.pragma_update(None, "foreign_keys", true).unwrap();
+        app.busy_timeout(Duration::from_secs(10)).unwrap();
+        Self { path: path.to_owned(), app, clock_ms: MORNING_MS, _folder: None }
+    }
+
+    pub(crate) fn tracked(schema: &str, server: &mut MemoryServer) -> Self {
+        let device = Self::new(schema);
+        let replica = Replica::prepare(&device.path).unwrap();
+        replica.track_all().unwrap();
+        device.sign_in(server);
+        device
+    }
+
+    pub(crate) fn sign_in(&self, server: &mut MemoryServer) {
+        let name = "test".to_owned();
+        let request = ClientRequest { login: "ada".into(), password: "sesame".into(), name };
+        self.replica().sign_in(server, "http://server", &request).unwrap();
+    }
+
+    pub(crate) fn replica(&self) -> Replica {
+        Replica::open(&self.path).unwrap()
+    }
+
+    /// Runs statements as any program would; the triggers' clock shows this device's time.
+    pub(crate) fn write(&mut self, sql: &str) -> rusqlite::Result<()> {
+        self.clock_ms += 1;
+        let newest = "SELECT coalesce(max(seq), 0) FROM warren_outbox";
+        let before: i64 = self.app.query_row(newest, [], |row| row.get(0))?;
+        let result = self.app.execute_batch(sql);
+        let values = (self.clock_ms.cast_signed(), before);
+        self.app.execute("UPDATE warren_outbox SET at = ?1 WHERE seq > ?2", values)?;
+        result
+    }
+
+    pub(crate) fn sync(&self, server: &mut MemoryServer) -> Report {
+        self.try_sync(server, false).unwrap()
+    }
+
+    pub(crate) fn try_sync(&self, server: &mut MemoryServer, adopt: bool) -> Result<Report> {
+        let now_ms = self.clock_ms + 1;
+        if server.now_ms.get() == 0 {
+            server.now_ms.set(MORNING_MS + 10_000);
+        }
+        let options = SyncOptions { adopt, now_ms: &|| now_ms, progress: &mut |_| {} };
+        self.replica().sync(server, options)
+    }
+
+    /// Every row of every user table, sorted, with storage classes.
+    pub(crate) fn dump(&self) -> Vec<String> {
+        dump(&self.app)
+    }
+
+    pub(crate) fn violations(&self) -> usize {
+        let mut statement = self.app.prepare("PRAGMA foreign_key_check").unwrap();
+        statement.query_map([], |_| Ok(())).unwrap().count()
+    }
+
+    pub(crate) fn texts(&self, sql: &str) -> Vec<String> {
+        let mut statement = self.app.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect::<Vec<String>>()
+    }
+}
+
+pub(crate) fn dump(db: &Connection) -> Vec<String> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table'
+               AND name NOT LIKE 'warren%' AND name NOT LIKE 'sqlite%' ORDER BY name";
+    let mut statement = db.prepare(sql).unwrap();
+    let tables = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let mut lines = Vec::new();
+    for table in tables.map(Result::unwrap) {
+        let mut rows = db.prepare(&format!("SELECT * FROM \"{table}\"")).unwrap();
+        let count = rows.column_count();
+        let mut rows = rows.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let values: Vec<_> =
+                (0..count).map(|i| format!("{:?}", row.get_ref(i).unwrap())).collect();
+            lines.push(format!("{table}: {}", values.join(", ")));
+        }
+    }
+    lines.sort();
+    lines
+}

@@ -1,0 +1,107 @@
+//! Beginning and ending: what can be tracked, what it costs the file, how it is taken away.
+
+use replica::{Error, Replica};
+
+use crate::support::{Device, MemoryServer};
+
+fn schema(device: &Device) -> Vec<String> {
+    device.texts("SELECT type || name || coalesce(sql, '') FROM sqlite_schema ORDER BY 1")
+}
+
+#[test]
+fn untracking_leaves_the_file_as_it_was() {
+    let device = Device::new(
+        "CREATE TABLE t (a TEXT NOT NULL, b INT NOT NULL, v UNIQUE, PRIMARY KEY (a, b)); CREATE INDEX i ON t (v);
+         INSERT INTO t VALUES ('x', 1, 2)",
+    );
+    let (before, rows) = (schema(&device), device.dump());
+    let replica = Replica::prepare(&device.path).unwrap();
+    replica.track_all().unwrap();
+    assert_ne!(schema(&device), before);
+    replica.untrack_all(false).unwrap();
+    assert_eq!((schema(&device), device.dump()), (before, rows));
+}
+
+#[test]
+fn unsent_changes_are_not_given_up_by_accident() {
+    let mut server = MemoryServer::default();
+    let mut device = Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
+    device.sync(&mut server);
+    device.write("INSERT INTO t VALUES (1)").unwrap();
+    assert!(matches!(device.replica().untrack_all(false), Err(Error::Unsent { count: 1 })));
+    device.replica().untrack_all(true).unwrap();
+    assert!(matches!(Replica::open(&device.path), Err(Error::NotTracked { .. })));
+}
+
+#[test]
+fn what_cannot_be_tracked_is_named_with_the_reason() {
+    let device = Device::new(
+        "CREATE TABLE good (id INTEGER PRIMARY KEY); CREATE TABLE keyless (v);
+         CREATE TABLE nullkey (k TEXT PRIMARY KEY); INSERT INTO nullkey VALUES (NULL);
+         CREATE VIEW seen AS SELECT 1; CREATE VIRTUAL TABLE search USING fts5(x)",
+    );
+    let replica = Replica::prepare(&device.path).unwrap();
+    for name in ["keyless", "nullkey", "seen", "search", "search_data", "absent", "warren_meta"] {
+        let refused = replica.track(&[name.to_owned()]);
+        assert!(matches!(refused, Err(Error::Untrackable { .. })), "{name}: {refused:?}");
+    }
+    device.app.execute("DELETE FROM nullkey", []).unwrap();
+    let (tracked, refused) = replica.track_all().unwrap();
+    let names: Vec<_> = tracked.iter().map(|tracked| tracked.table.as_str()).collect();
+    assert_eq!((names, refused.len()), (vec!["good", "nullkey"], 2));
+    let null = device.app.execute("INSERT INTO nullkey VALUES (NULL)", []).unwrap_err();
+    assert!(null.to_string().contains("primary key without NULL"), "{null}");
+}
+
+#[test]
+fn rows_from_before_tracking_lose_to_every_tracked_change() {
+    let schema =
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, 'old'), (2, 'old')";
+    let mut server = MemoryServer::default();
+    let mut first = Device::tracked(schema, &mut server);
+    first.write("UPDATE t SET v = 'new' WHERE id = 1; DELETE FROM t WHERE id = 2").unwrap();
+    first.sync(&mut server);
+    // Another old copy of the same data is tracked later: what it holds is not news.
+    let second = Device::tracked(schema, &mut server);
+    second.sync(&mut server);
+    first.sync(&mut server);
+    for device in [&first, &second] {
+        assert_eq!(device.texts("SELECT v FROM t"), ["new"]);
+    }
+}
+
+#[test]
+fn tracking_again_is_no_change() {
+    let mut server = MemoryServer::default();
+    let device = Device::tracked(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)",
+        &mut server,
+    );
+    device.sync(&mut server);
+    let again = device.replica().track(&["T".to_owned()]).unwrap();
+    assert!(again[0].already);
+    assert_eq!(device.sync(&mut server).sent, 0);
+}
+
+#[test]
+fn one_table_can_be_untracked_and_tracked_again() {
+    let schema =
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, v); CREATE TABLE u (id INTEGER PRIMARY KEY)";
+    let mut server = MemoryServer::default();
+    let mut devices = [0, 1].map(|_| Device::tracked(schema, &mut server));
+    devices[0].write("INSERT INTO t VALUES (1, 'a')").unwrap();
+    devices[0].replica().untrack(&["t".to_owned()], devices[0].clock_ms).unwrap();
+    devices[0].sync(&mut server);
+    devices[1].sync(&mut server);
+    assert_eq!(devices[1].texts("SELECT v FROM t"), ["a"], "made before it was untracked");
+    devices[1].write("UPDATE t SET v = 'b'; INSERT INTO t VALUES (2, 'c')").unwrap();
+    devices[1].sync(&mut server);
+    devices[0].sync(&mut server);
+    assert_eq!(devices[0].texts("SELECT v FROM t"), ["a"], "not tracked, not touched");
+    devices[0].replica().track(&["t".to_owned()]).unwrap();
+    devices[0].sync(&mut server);
+    devices[1].sync(&mut server);
+    for device in &devices {
+        assert_eq!(device.texts("SELECT v FROM t"), ["b", "c"]);
+    }
+}
