@@ -1,0 +1,289 @@
+//! Accounts and their passwords.
+//!
+//! # Invariants
+//! - Nothing is remembered from one call to the next but failed logins: another process may change the file at
+//!   any time.
+//! - A wrap is replaced only if it is still the one that was opened, so of two changes at once one wins.
+//! - A login without an account costs the same work and gives the same error as a wrong password.
+//!
+//! # Not here
+//! - Devices → `clients.rs`. Their names, and everything else in a vault → the vault.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Database, Databases, Key};
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+
+use crate::error::{Error, Result};
+use crate::id::{AccountId, VaultId};
+use crate::kdf::{KdfCost, SALT_BYTES};
+use crate::login::Login;
+use crate::password::Password;
+use crate::random;
+use crate::schema::{self, to_column};
+use crate::throttle::Throttle;
+use crate::wrap::{Row, WrappedKey};
+
+/// The accounts of one data directory. All calls block.
+pub struct Accounts {
+    pub(crate) database: Arc<Database>,
+    kdf: KdfCost,
+    throttle: Throttle,
+}
+
+/// An account whose vault can be opened, because its user has proven who they are.
+#[derive(Debug)]
+pub struct Unlocked {
+    pub account: AccountId,
+    pub login: Login,
+    pub vault: VaultId,
+    pub key: Key,
+}
+
+/// An account, as its operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountSummary {
+    pub account: AccountId,
+    pub login: Login,
+    pub vault: VaultId,
+    pub clients_count: u64,
+    pub created_ms: u64,
+}
+
+/// A key wrapped under a password, and what turns the password into the wrapping key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PasswordWrap {
+    cost: KdfCost,
+    salt: [u8; SALT_BYTES],
+    wrapped_key: WrappedKey,
+}
+
+/// What a login is checked against.
+struct Lock {
+    account: AccountId,
+    vault: VaultId,
+    wrap: PasswordWrap,
+}
+
+impl Accounts {
+    /// Opens `accounts.sqlite` in the directory `data`, which exists. New passwords are hashed at the cost `kdf`,
+    /// others when they are next used.
+    pub fn open(databases: &Databases, data: &Path, kdf: KdfCost) -> Result<Self> {
+        Ok(Self { database: schema::open(databases, data)?, kdf, throttle: Throttle::new() })
+    }
+
+    /// Makes an account, with a name and a key for its vault. The vault's file is the caller's to create.
+    pub fn add(&self, login: &Login, password: &Password, now_ms: u64) -> Result<Unlocked> {
+        if self.lock_of(login)?.is_some() {
+            return Err(Error::AccountExists);
+        }
+        let (vault, key) = (VaultId::generate(), Key::generate());
+        let wrap = PasswordWrap::new(password, &key, &vault, self.kdf);
+        let (row_login, row_vault) = (login.clone(), vault.clone());
+        let account = schema::write(&self.database, move |db| {
+            insert(db, &row_login, &row_vault, &wrap, now_ms)?.ok_or(Error::AccountExists)
+        })?;
+        Ok(Unlocked { account, login: login.clone(), vault, key })
+    }
+
+    /// Opens the account with its password. `address` is where the attempt comes from, if over a network.
+    pub fn unlock(
+        &self,
+        login: &Login,
+        password: &Password,
+        now_ms: u64,
+        address: Option<IpAddr>,
+    ) -> Result<Unlocked> {
+        let (unlocked, wrap) = self.prove(login, password, now_ms, address)?;
+        if wrap.cost != self.kdf {
+            // If another call has just replaced the wrap, that one is new too.
+            self.rewrap(&unlocked, wrap, password)?;
+        }
+        Ok(unlocked)
+    }
+
+    /// Sets another password. Devices, and the vault's key, stay as they are.
+    ///
+    /// `Busy` if the password was changed or rewrapped by another call meanwhile.
+    pub fn change_password(
+        &self,
+        login: &Login,
+        old: &Password,
+        new: &Password,
+        now_ms: u64,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        let (unlocked, wrap) = self.prove(login, old, now_ms, address)?;
+        if self.rewrap(&unlocked, wrap, new)? { Ok(()) } else { Err(engine::Error::Busy.into()) }
+    }
+
+    /// Every account, by login.
+    pub fn list(&self) -> Result<Vec<AccountSummary>> {
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached(&format!("{SUMMARY} ORDER BY login"))?;
+            let rows = statement.query_and_then([], summary)?;
+            rows.collect()
+        })
+    }
+
+    /// One account.
+    pub fn find(&self, login: &Login) -> Result<AccountSummary> {
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached(&format!("{SUMMARY} WHERE login = ?1"))?;
+            let mut rows = statement.query_and_then([login.as_str()], summary)?;
+            rows.next().ok_or(Error::NotFound)?
+        })
+    }
+
+    /// Removes the account and its devices. The vault's file is the caller's to delete; nothing opens it any more.
+    pub fn remove(&self, login: &Login) -> Result<VaultId> {
+        let login = login.clone();
+        schema::write(&self.database, move |db| {
+            let vault: Option<String> = db
+                .prepare_cached("DELETE FROM account WHERE login = ?1 RETURNING vault")?
+                .query_row([login.as_str()], |row| row.get(0))
+                .optional()?;
+            vault_of_column(&vault.ok_or(Error::NotFound)?)
+        })
+    }
+
+    fn prove(
+        &self,
+        login: &Login,
+        password: &Password,
+        now_ms: u64,
+        address: Option<IpAddr>,
+    ) -> Result<(Unlocked, PasswordWrap)> {
+        let attempt = self.throttle.begin(login, address, now_ms)?;
+        let proven = self.try_password(login, password);
+        match &proven {
+            Ok(_) => attempt.succeed(),
+            Err(Error::WrongPassword) => drop(attempt),
+            Err(_) => attempt.abandon(),
+        }
+        proven
+    }
+
+    fn try_password(&self, login: &Login, password: &Password) -> Result<(Unlocked, PasswordWrap)> {
+        let lock = self.lock_of(login)?.unwrap_or_else(|| Lock::that_nothing_opens(self.kdf));
+        let Lock { account, vault, wrap } = lock;
+        let key = wrap.open(password, &vault).ok_or(Error::WrongPassword)?;
+        Ok((Unlocked { account, login: login.clone(), vault, key }, wrap))
+    }
+
+    fn lock_of(&self, login: &Login) -> Result<Option<Lock>> {
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT id, vault, memory_kib, passes, salt, wrapped_key FROM account WHERE login = ?1",
+            )?;
+            statement.query_and_then([login.as_str()], lock)?.next().transpose()
+        })
+    }
+
+    /// Wraps the key anew. False, and nothing done, if `old` is no longer what is stored.
+    fn rewrap(&self, unlocked: &Unlocked, old: PasswordWrap, password: &Password) -> Result<bool> {
+        let Unlocked { account, vault, key, .. } = unlocked;
+        let new = PasswordWrap::new(password, key, vault, self.kdf);
+        let account = *account;
+        schema::write(&self.database, move |db| replace(db, account, &old, &new))
+    }
+}
+
+impl PasswordWrap {
+    fn new(password: &Password, key: &Key, vault: &VaultId, cost: KdfCost) -> Self {
+        let salt = random::public();
+        let wrapped_key = cost.wrapping_key(password, &salt).wrap(key, &Row::Account(vault));
+        Self { cost, salt, wrapped_key }
+    }
+
+    fn open(&self, password: &Password, vault: &VaultId) -> Option<Key> {
+        let wrapping_key = self.cost.wrapping_key(password, &self.salt);
+        wrapping_key.unwrap(&self.wrapped_key, &Row::Account(vault))
+    }
+}
+
+impl Lock {
+    /// Takes the place of an account that is not there. To open it is to forge a tag under a key that depends on a
+    /// salt drawn a moment ago.
+    fn that_nothing_opens(cost: KdfCost) -> Self {
+        let wrap = PasswordWrap { cost, salt: random::public(), wrapped_key: random::public() };
+        Self { account: AccountId(0), vault: VaultId::generate(), wrap }
+    }
+}
+
+const SUMMARY: &str = "
+    SELECT id, login, vault, created_ms, (SELECT count(*) FROM client WHERE account_id = account.id)
+    FROM account";
+
+fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
+    Ok(AccountSummary {
+        account: AccountId(row.get(0)?),
+        login: login_of_column(&row.get::<_, String>(1)?)?,
+        vault: vault_of_column(&row.get::<_, String>(2)?)?,
+        created_ms: row.get::<_, i64>(3)?.cast_unsigned(),
+        clients_count: row.get::<_, i64>(4)?.cast_unsigned(),
+    })
+}
+
+fn lock(row: &SqlRow<'_>) -> Result<Lock> {
+    Ok(Lock {
+        account: AccountId(row.get(0)?),
+        vault: vault_of_column(&row.get::<_, String>(1)?)?,
+        wrap: PasswordWrap {
+            cost: KdfCost::from_columns(row.get(2)?, row.get(3)?)?,
+            salt: row.get(4)?,
+            wrapped_key: row.get(5)?,
+        },
+    })
+}
+
+/// `None` if the login is taken.
+fn insert(
+    db: &Connection,
+    login: &Login,
+    vault: &VaultId,
+    wrap: &PasswordWrap,
+    now_ms: u64,
+) -> Result<Option<AccountId>> {
+    let (memory_kib, passes) = wrap.cost.to_columns();
+    let mut statement = db.prepare_cached(
+        "INSERT INTO account (login, vault, created_ms, memory_kib, passes, salt, wrapped_key)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (login) DO NOTHING RETURNING id",
+    )?;
+    let columns = params![
+        login.as_str(),
+        vault.as_str(),
+        to_column(now_ms),
+        memory_kib,
+        passes,
+        wrap.salt,
+        wrap.wrapped_key
+    ];
+    Ok(statement.query_row(columns, |row| row.get(0)).optional()?.map(AccountId))
+}
+
+fn replace(
+    db: &Connection,
+    account: AccountId,
+    old: &PasswordWrap,
+    new: &PasswordWrap,
+) -> Result<bool> {
+    let (memory_kib, passes) = new.cost.to_columns();
+    let mut statement = db.prepare_cached(
+        "UPDATE account SET memory_kib = ?3, passes = ?4, salt = ?5, wrapped_key = ?6
+         WHERE id = ?1 AND wrapped_key = ?2",
+    )?;
+    let columns =
+        params![account.0, old.wrapped_key, memory_kib, passes, new.salt, new.wrapped_key];
+    Ok(statement.execute(columns)? == 1)
+}
+
+pub(crate) fn login_of_column(text: &str) -> Result<Login> {
+    Login::parse(text).or(Err(Error::Damaged { what: "a login" }))
+}
+
+pub(crate) fn vault_of_column(text: &str) -> Result<VaultId> {
+    text.parse().or(Err(Error::Damaged { what: "a vault's name" }))
+}

@@ -1,0 +1,215 @@
+//! Devices: registered once, then known by their token.
+//!
+//! A device is registered by the account's password or by another device, as a copied file does for itself. What
+//! a device has enrolled is revoked with it, or a thief could outlive the loss of the stolen token.
+//!
+//! # Invariants
+//! - A device's row is made, found and deleted together with its wrap of the vault's key.
+//! - A call that names an account touches that account's devices only.
+//!
+//! # Not here
+//! - What a device is called and when it was seen → the vault.
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+
+use crate::accounts::{Accounts, Unlocked, login_of_column, vault_of_column};
+use crate::error::{Error, Result};
+use crate::id::{AccountId, ClientId, VaultId};
+use crate::login::Login;
+use crate::schema::{self, to_column};
+use crate::token::{Token, TokenHash};
+use crate::wrap::{Row, WrappedKey};
+
+/// Devices of one account. A chain of this many, each enrolled by the one before, is still deleted by one
+/// cascade: SQLite follows 1,000 levels.
+pub const CLIENTS_COUNT_MAX: u32 = 500;
+
+/// A new device. The token exists nowhere else.
+pub struct Registered {
+    pub client_id: ClientId,
+    pub token: Token,
+}
+
+/// Who a token speaks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    pub client_id: ClientId,
+    pub account: AccountId,
+    pub login: Login,
+    pub vault: VaultId,
+}
+
+/// A device, as its account sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientRow {
+    pub client_id: ClientId,
+    pub created_ms: u64,
+    /// The device whose token registered it; `None` if the password did.
+    pub enrolled_by: Option<ClientId>,
+}
+
+/// A row to be stored.
+struct NewClient {
+    id: ClientId,
+    account: AccountId,
+    enrolled_by: Option<ClientId>,
+    token_hash: TokenHash,
+    wrapped_key: WrappedKey,
+    created_ms: u64,
+}
+
+impl Accounts {
+    /// Registers a device. [`Error::NotFound`] if the account, or the device that enrols it, is gone.
+    pub fn register(
+        &self,
+        unlocked: &Unlocked,
+        enrolled_by: Option<&ClientId>,
+        now_ms: u64,
+    ) -> Result<Registered> {
+        let (id, token) = (ClientId::generate(), Token::generate());
+        let row = Row::Client(&unlocked.vault, &id);
+        let client = NewClient {
+            id: id.clone(),
+            account: unlocked.account,
+            enrolled_by: enrolled_by.cloned(),
+            token_hash: token.hash(),
+            wrapped_key: token.wrapping_key().wrap(&unlocked.key, &row),
+            created_ms: now_ms,
+        };
+        schema::write(&self.database, move |db| {
+            check_enrolment(db, &client)?;
+            insert(db, &client)
+        })?;
+        Ok(Registered { client_id: id, token })
+    }
+
+    /// Who the token speaks for: one look into an index, no key.
+    pub fn authenticate(&self, token: &Token) -> Result<Session> {
+        self.find_token(token, session)
+    }
+
+    /// Opens the token's account.
+    pub fn unlock_by_token(&self, token: &Token) -> Result<Unlocked> {
+        let (session, wrapped_key): (Session, WrappedKey) =
+            self.find_token(token, |row| Ok((session(row)?, row.get(4)?)))?;
+        let Session { client_id, account, login, vault } = session;
+        let key = token
+            .wrapping_key()
+            .unwrap(&wrapped_key, &Row::Client(&vault, &client_id))
+            .ok_or(Error::Damaged { what: "a device's wrapped key" })?;
+        Ok(Unlocked { account, login, vault, key })
+    }
+
+    /// The account's devices, in order of registration.
+    pub fn clients(&self, account: AccountId) -> Result<Vec<ClientRow>> {
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT id, created_ms, enrolled_by FROM client WHERE account_id = ?1 ORDER BY rowid",
+            )?;
+            let rows = statement.query_and_then([account.0], |row| {
+                Ok(ClientRow {
+                    client_id: client_of_column(&row.get::<_, String>(0)?)?,
+                    created_ms: row.get::<_, i64>(1)?.cast_unsigned(),
+                    enrolled_by: row
+                        .get::<_, Option<String>>(2)?
+                        .map(|text| client_of_column(&text))
+                        .transpose()?,
+                })
+            })?;
+            rows.collect()
+        })
+    }
+
+    /// Revokes a device, and those that it enrolled, and those that they did. Returns all of them, the named one
+    /// first.
+    pub fn revoke(&self, account: AccountId, client: &ClientId) -> Result<Vec<ClientId>> {
+        let client = client.clone();
+        schema::write(&self.database, move |db| {
+            let revoked = with_enrolled(db, account, &client)?;
+            if revoked.is_empty() {
+                return Err(Error::NotFound);
+            }
+            // The foreign key takes the others.
+            db.prepare_cached("DELETE FROM client WHERE account_id = ?1 AND id = ?2")?
+                .execute(params![account.0, client.as_str()])?;
+            Ok(revoked)
+        })
+    }
+
+    fn find_token<T>(
+        &self,
+        token: &Token,
+        read_row: impl FnOnce(&SqlRow<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT client.id, account.id, login, vault, client.wrapped_key
+                 FROM client JOIN account ON account.id = account_id WHERE token_hash = ?1",
+            )?;
+            let mut rows = statement.query([token.hash()])?;
+            read_row(rows.next()?.ok_or(Error::InvalidToken)?)
+        })
+    }
+}
+
+fn session(row: &SqlRow<'_>) -> Result<Session> {
+    Ok(Session {
+        client_id: client_of_column(&row.get::<_, String>(0)?)?,
+        account: AccountId(row.get(1)?),
+        login: login_of_column(&row.get::<_, String>(2)?)?,
+        vault: vault_of_column(&row.get::<_, String>(3)?)?,
+    })
+}
+
+fn check_enrolment(db: &Connection, client: &NewClient) -> Result<()> {
+    let clients_count: Option<u32> = db
+        .prepare_cached(
+            "SELECT (SELECT count(*) FROM client WHERE account_id = ?1) FROM account WHERE id = ?1",
+        )?
+        .query_row([client.account.0], |row| row.get(0))
+        .optional()?;
+    if clients_count.ok_or(Error::NotFound)? >= CLIENTS_COUNT_MAX {
+        return Err(Error::TooManyClients);
+    }
+    let Some(enroller) = &client.enrolled_by else { return Ok(()) };
+    let is_there = db
+        .prepare_cached("SELECT 1 FROM client WHERE account_id = ?1 AND id = ?2")?
+        .exists(params![client.account.0, enroller.as_str()])?;
+    if is_there { Ok(()) } else { Err(Error::NotFound) }
+}
+
+fn insert(db: &Connection, client: &NewClient) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO client (id, account_id, enrolled_by, created_ms, token_hash, wrapped_key)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        client.id.as_str(),
+        client.account.0,
+        client.enrolled_by.as_ref().map(ClientId::as_str),
+        to_column(client.created_ms),
+        client.token_hash,
+        client.wrapped_key
+    ])?;
+    Ok(())
+}
+
+/// The device and all that it enrolled, directly or not. None if it is not the account's.
+fn with_enrolled(db: &Connection, account: AccountId, client: &ClientId) -> Result<Vec<ClientId>> {
+    let mut statement = db.prepare_cached(
+        "WITH RECURSIVE revoked (id) AS (
+             SELECT id FROM client WHERE account_id = ?1 AND id = ?2
+             UNION ALL
+             SELECT client.id FROM revoked JOIN client ON account_id = ?1 AND enrolled_by = revoked.id
+         )
+         SELECT id FROM revoked",
+    )?;
+    let rows = statement.query_and_then(params![account.0, client.as_str()], |row| {
+        client_of_column(&row.get::<_, String>(0)?)
+    })?;
+    rows.collect()
+}
+
+fn client_of_column(text: &str) -> Result<ClientId> {
+    text.parse().or(Err(Error::Damaged { what: "a device's name" }))
+}

@@ -1,0 +1,42 @@
+//! Everything that a caller of this crate may have to act on.
+
+use crate::clients::CLIENTS_COUNT_MAX;
+use crate::password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call was refused. Messages hold no secret and do not tell whether an account exists.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("an account with this login exists")]
+    AccountExists,
+    #[error("a login is 1 to 64 letters, digits and . _ @ + -, beginning with a letter or digit")]
+    InvalidLogin,
+    #[error("a password has {PASSWORD_BYTES_MIN} to {PASSWORD_BYTES_MAX} bytes")]
+    InvalidPassword,
+    /// Malformed, unknown, revoked, or of a deleted account: to its holder all the same.
+    #[error("the token is unknown or revoked")]
+    InvalidToken,
+    /// No such account, or no such device of this account.
+    #[error("not found")]
+    NotFound,
+    #[error("no account has this login and this password")]
+    WrongPassword,
+    #[error("too many failed logins, try again in {retry_after_s} s")]
+    TooManyAttempts { retry_after_s: u64 },
+    #[error("an account has at most {CLIENTS_COUNT_MAX} devices")]
+    TooManyClients,
+    /// A row of the accounts file holds what this program never writes there.
+    #[error("the accounts file is damaged: {what}")]
+    Damaged { what: &'static str },
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(source: rusqlite::Error) -> Self {
+        Self::Engine(source.into())
+    }
+}

@@ -1,0 +1,129 @@
+//! The names of accounts, vaults and devices: random, so that they say nothing and are not guessed.
+//!
+//! # Invariants
+//! - A [`VaultId`] is 32 and a [`ClientId`] 16 lower-case hex digits, so a path made from one stays where it is.
+
+use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::random;
+
+/// An account's row. Never given twice, also not after the account is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AccountId(pub(crate) i64);
+
+/// A vault's name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VaultId(String);
+
+/// A device's name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClientId(String);
+
+impl VaultId {
+    const DIGITS: usize = 32;
+
+    pub fn generate() -> Self {
+        Self(hex(&random::public::<16>()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The vault's file below the data directory. 256 folders keep each one short.
+    pub fn path(&self, data: &Path) -> PathBuf {
+        data.join("vaults").join(&self.0[..2]).join(format!("{}.sqlite", self.0))
+    }
+}
+
+impl ClientId {
+    const DIGITS: usize = 16;
+
+    pub fn generate() -> Self {
+        Self(hex(&random::public::<8>()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for VaultId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for ClientId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What is no id names nothing: [`Error::NotFound`].
+impl FromStr for VaultId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        parse(text, Self::DIGITS).map(Self)
+    }
+}
+
+/// What is no id names nothing: [`Error::NotFound`].
+impl FromStr for ClientId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        parse(text, Self::DIGITS).map(Self)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a String takes all that is written to it");
+        text
+    })
+}
+
+fn parse(text: &str, digits: usize) -> Result<String> {
+    let is_id =
+        text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if is_id { Ok(text.to_owned()) } else { Err(Error::NotFound) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_own_text_is_an_id() {
+        let vault = VaultId::generate();
+        assert_eq!(vault.as_str().parse::<VaultId>().unwrap(), vault);
+        assert_ne!(vault, VaultId::generate());
+        let client = ClientId::generate();
+        assert_eq!(client.to_string().parse::<ClientId>().unwrap(), client);
+        for text in [
+            "",
+            "0",
+            "0123456789ABCDEF",
+            "0123456789abcde/",
+            "../../0123456789",
+            "0123456789abcdef0",
+        ] {
+            assert!(matches!(text.parse::<ClientId>(), Err(Error::NotFound)), "{text:?}");
+            assert!(matches!(text.parse::<VaultId>(), Err(Error::NotFound)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_vault_lies_in_the_folder_of_its_first_two_digits() {
+        let vault: VaultId = "ab0123456789abcdef0123456789abcd".parse().unwrap();
+        assert_eq!(
+            vault.path(Path::new("/data")),
+            Path::new("/data/vaults/ab/ab0123456789abcdef0123456789abcd.sqlite")
+        );
+    }
+}

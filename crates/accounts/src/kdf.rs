@@ -1,0 +1,106 @@
+//! From a password to a key: argon2id, version 1.3, one lane, 32 bytes.
+//!
+//! # Invariants
+//! - The memory that argon2 fills is zeroised, because its last block gives the key.
+//!
+//! # Not here
+//! - How many run at once: each takes its memory for its time, so the server bounds them.
+
+use argon2::{Algorithm, Argon2, Block, Params, Version};
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::password::Password;
+use crate::wrap::WrappingKey;
+
+/// RFC 9106 §3.1 recommends 16 bytes.
+pub(crate) const SALT_BYTES: usize = 16;
+/// Of a stored cost. What is above was never written by this program, and would be a way to fill its memory.
+const MEMORY_KIB_MAX: u32 = 1 << 20;
+const PASSES_MAX: u32 = 100;
+/// Without threads, more lanes would only help who has some.
+const LANES: u32 = 1;
+
+/// What one guess of a password costs: the server at each login, and whoever stole the accounts file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KdfCost {
+    memory_kib: u32,
+    passes: u32,
+}
+
+impl KdfCost {
+    /// 64 MiB, three passes: RFC 9106's second recommendation, on one lane. 0.14 to 0.24 s where measured.
+    pub const DEFAULT: Self = Self { memory_kib: 64 << 10, passes: 3 };
+    /// 19 MiB, two passes: OWASP's minimum, for machines with little memory.
+    pub const FLOOR: Self = Self { memory_kib: 19 << 10, passes: 2 };
+
+    /// 8 KiB: guessed in no time. For tests, which make many accounts.
+    pub const fn insecure_for_tests(passes: u32) -> Self {
+        Self { memory_kib: Params::MIN_M_COST, passes }
+    }
+
+    pub(crate) fn from_columns(memory_kib: u32, passes: u32) -> Result<Self> {
+        let is_sane = (Params::MIN_M_COST..=MEMORY_KIB_MAX).contains(&memory_kib)
+            && (Params::MIN_T_COST..=PASSES_MAX).contains(&passes);
+        is_sane
+            .then_some(Self { memory_kib, passes })
+            .ok_or(Error::Damaged { what: "a hashing cost" })
+    }
+
+    pub(crate) fn to_columns(self) -> (u32, u32) {
+        (self.memory_kib, self.passes)
+    }
+
+    pub(crate) fn wrapping_key(self, password: &Password, salt: &[u8; SALT_BYTES]) -> WrappingKey {
+        let params = Params::new(self.memory_kib, self.passes, LANES, None)
+            .expect("constructors keep costs in argon2's range");
+        let blocks = vec![Block::new(); params.block_count()].into_boxed_slice();
+        let mut blocks = Zeroizing::new(blocks);
+        let mut key = Zeroizing::new([0; 32]);
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+            .hash_password_into_with_memory(password.as_bytes(), salt, key.as_mut(), &mut **blocks)
+            .expect("lengths are in argon2's range and the memory is what it asked for");
+        WrappingKey::new(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Key;
+
+    use super::*;
+    use crate::id::VaultId;
+    use crate::wrap::Row;
+
+    const TESTS: KdfCost = KdfCost::insecure_for_tests(1);
+    const SALT: [u8; SALT_BYTES] = [7; SALT_BYTES];
+
+    fn is_same(a: &WrappingKey, b: &WrappingKey) -> bool {
+        let vault = VaultId::generate();
+        let wrapped = a.wrap(&Key::generate(), &Row::Account(&vault));
+        b.unwrap(&wrapped, &Row::Account(&vault)).is_some()
+    }
+
+    #[test]
+    fn password_salt_and_cost_all_count() {
+        let password = Password::parse("correct horse".to_owned()).unwrap();
+        let other = Password::parse("correct horsf".to_owned()).unwrap();
+        let key = TESTS.wrapping_key(&password, &SALT);
+        assert!(is_same(&key, &TESTS.wrapping_key(&password, &SALT)));
+        assert!(!is_same(&key, &TESTS.wrapping_key(&other, &SALT)));
+        assert!(!is_same(&key, &TESTS.wrapping_key(&password, &[8; SALT_BYTES])));
+        assert!(!is_same(&key, &KdfCost::insecure_for_tests(2).wrapping_key(&password, &SALT)));
+    }
+
+    #[test]
+    fn a_cost_that_nobody_wrote_is_damage() {
+        for (memory_kib, passes) in [(0, 1), (7, 1), (MEMORY_KIB_MAX + 1, 1), (8, 0), (8, 101)] {
+            let cost = KdfCost::from_columns(memory_kib, passes);
+            assert!(matches!(cost, Err(Error::Damaged { .. })), "{memory_kib} {passes}");
+        }
+        for cost in [KdfCost::DEFAULT, KdfCost::FLOOR, TESTS] {
+            let (memory_kib, passes) = cost.to_columns();
+            assert_eq!(KdfCost::from_columns(memory_kib, passes).unwrap(), cost);
+        }
+    }
+}

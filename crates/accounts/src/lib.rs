@@ -1,0 +1,30 @@
+//! Who may open which vault: accounts, passwords, device tokens, and each vault's key, wrapped.
+//!
+//! A vault's key is random and is stored only wrapped: once under a key from the account's password, once under
+//! each device's token. So the data directory alone opens nothing, another password rewraps one key, and
+//! revoking a device deletes one wrap.
+//!
+//! All calls block; those that take a [`Password`] hash it, which takes [`KdfCost`]'s memory and time.
+#![forbid(unsafe_code)]
+
+mod accounts;
+mod clients;
+mod error;
+mod id;
+mod kdf;
+mod login;
+mod password;
+mod random;
+mod schema;
+mod throttle;
+mod token;
+mod wrap;
+
+pub use accounts::{AccountSummary, Accounts, Unlocked};
+pub use clients::{CLIENTS_COUNT_MAX, ClientRow, Registered, Session};
+pub use error::{Error, Result};
+pub use id::{AccountId, ClientId, VaultId};
+pub use kdf::KdfCost;
+pub use login::Login;
+pub use password::Password;
+pub use token::Token;

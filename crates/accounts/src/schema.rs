@@ -1,0 +1,72 @@
+//! The accounts file: its tables, and how it is opened and written.
+//!
+//! It is not encrypted, for there is nobody to give a key when the server starts; it holds no vault's plaintext
+//! and no key that is not wrapped. Devices' names are in the vaults.
+//!
+//! # Invariants
+//! - A device's `enrolled_by` is a device of the same account, and goes before or with it: the foreign key is
+//!   over both columns.
+//! - An account's id is not used again after it is removed (`AUTOINCREMENT`), so what still holds the id of a
+//!   removed account never means another.
+//! - What is deleted is overwritten (`secure_delete`): a revoked token and an older copy of its wrap would open
+//!   the vault. Before the next checkpoint the WAL may still hold it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Database, Databases, Durability, Encryption, Migration, Options};
+use rusqlite::Connection;
+
+use crate::error::Result;
+
+const FILE: &str = "accounts.sqlite";
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    sql: "
+        CREATE TABLE account (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            login TEXT NOT NULL UNIQUE,
+            vault TEXT NOT NULL UNIQUE,
+            created_ms INTEGER NOT NULL,
+            memory_kib INTEGER NOT NULL,
+            passes INTEGER NOT NULL,
+            salt BLOB NOT NULL,
+            wrapped_key BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE client (
+            id TEXT PRIMARY KEY NOT NULL,
+            account_id INTEGER NOT NULL REFERENCES account ON DELETE CASCADE,
+            enrolled_by TEXT,
+            created_ms INTEGER NOT NULL,
+            token_hash BLOB NOT NULL UNIQUE,
+            wrapped_key BLOB NOT NULL,
+            UNIQUE (account_id, id),
+            FOREIGN KEY (account_id, enrolled_by) REFERENCES client (account_id, id) ON DELETE CASCADE
+        ) STRICT;
+        CREATE INDEX client_by_enroller ON client (account_id, enrolled_by);
+    ",
+}];
+
+pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> {
+    let options =
+        || Options { migrations: MIGRATIONS, create: true, ..Options::new(Encryption::None) };
+    Ok(databases.open(&data.join(FILE), options)?)
+}
+
+/// Runs a transaction, and answers when it is on the disk.
+pub(crate) fn write<T: Send + 'static>(
+    database: &Database,
+    transaction: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let pending = database.write(Durability::Disk, |db| {
+        db.execute_batch("PRAGMA secure_delete = ON")?;
+        transaction(db)
+    });
+    pending.wait()
+}
+
+/// A time as SQLite stores it, whose integers are signed.
+pub(crate) fn to_column(time_ms: u64) -> i64 {
+    time_ms.cast_signed()
+}

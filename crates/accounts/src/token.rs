@@ -1,0 +1,125 @@
+//! A device's token: 256 random bits that authenticate the device and unwrap the vault's key.
+//!
+//! ```text
+//! token     32 random bytes; as text `warren_` and 43 characters of base64url without padding
+//! hash      HKDF-SHA256(token, info "warren token hash 1"), 32 bytes, stored and indexed
+//! wrapping  HKDF-SHA256(token, info "warren vault key 1"), 32 bytes, never stored
+//! ```
+//! The hash says nothing about the wrapping key: HKDF's outputs for different infos are independent.
+//!
+//! A token is looked up by its hash through an index, in time that depends on the hashes compared. That gives
+//! nothing away: to learn where a comparison ends, an attacker would have to choose hashes, and can only choose
+//! tokens; and a hash that was learned leads back neither to a token nor to the key.
+//!
+//! # Invariants
+//! - The bytes are zeroised on drop, and there is no `Debug`.
+//! - One token has one text: what the encoder does not write, the parser refuses.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hkdf::Hkdf;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::random;
+use crate::wrap::WrappingKey;
+
+const PREFIX: &str = "warren_";
+const HASH_INFO: &[u8] = b"warren token hash 1";
+const WRAPPING_INFO: &[u8] = b"warren vault key 1";
+
+/// 32 bytes in base64 without padding.
+const BASE64_CHARACTERS: usize = 43;
+
+/// A device's secret.
+pub struct Token(Zeroizing<[u8; 32]>);
+
+/// What the server keeps to recognise a token.
+pub(crate) type TokenHash = [u8; 32];
+
+impl Token {
+    pub(crate) fn generate() -> Self {
+        let mut token = Self(Zeroizing::new([0; 32]));
+        random::fill(token.0.as_mut());
+        token
+    }
+
+    pub fn parse(text: &str) -> Result<Self> {
+        let encoded = text.strip_prefix(PREFIX).filter(|rest| rest.len() == BASE64_CHARACTERS);
+        let encoded = encoded.ok_or(Error::InvalidToken)?;
+        let mut token = Self(Zeroizing::new([0; 32]));
+        match URL_SAFE_NO_PAD.decode_slice(encoded, token.0.as_mut()) {
+            Ok(32) => Ok(token),
+            _ => Err(Error::InvalidToken),
+        }
+    }
+
+    /// The text that the device keeps. Do not log it.
+    pub fn to_text(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + BASE64_CHARACTERS));
+        text.push_str(PREFIX);
+        URL_SAFE_NO_PAD.encode_string(self.0.as_ref(), &mut text);
+        text
+    }
+
+    pub(crate) fn hash(&self) -> TokenHash {
+        *self.derive(HASH_INFO)
+    }
+
+    pub(crate) fn wrapping_key(&self) -> WrappingKey {
+        WrappingKey::new(self.derive(WRAPPING_INFO))
+    }
+
+    fn derive(&self, info: &[u8]) -> Zeroizing<[u8; 32]> {
+        let mut output = Zeroizing::new([0; 32]);
+        Hkdf::<Sha256>::new(None, self.0.as_ref())
+            .expand(info, output.as_mut())
+            .expect("32 bytes are one block of the expansion");
+        output
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_leads_back_to_the_token() {
+        let token = Token::generate();
+        let text = token.to_text();
+        assert_eq!(text.len(), 50);
+        assert!(Token::parse(&text).unwrap().0 == token.0);
+        assert!(Token::generate().0 != token.0);
+    }
+
+    #[test]
+    fn no_other_text_is_a_token() {
+        let zeros = format!("warren_{}", "A".repeat(43));
+        assert!(Token::parse(&zeros).is_ok());
+        let not_canonical = format!("warren_{}B", "A".repeat(42));
+        let long = format!("{zeros}A");
+        let padded = format!("{zeros}=");
+        let spaced = format!(" {zeros}");
+        for text in
+            ["", "warren_", &zeros[..49], &zeros[7..], &not_canonical, &long, &padded, &spaced]
+        {
+            assert!(matches!(Token::parse(text), Err(Error::InvalidToken)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn derived_values_are_those_of_the_format() {
+        // Computed with Python's hmac, as RFC 5869 says, for the token 00 01 02 … 1f.
+        let token = Token(Zeroizing::new(std::array::from_fn(|i| u8::try_from(i).unwrap())));
+        let hex = |bytes: [u8; 32]| bytes.map(|byte| format!("{byte:02x}")).concat();
+        assert_eq!(
+            hex(token.hash()),
+            "5cc7aeefc559eb28c851da4c5990b00da284a8b805d1c7c8d66301fd621ca5c4"
+        );
+        assert_eq!(
+            hex(*token.derive(WRAPPING_INFO)),
+            "2bf5a1b4330a4c7af0db825c4b52cae62deb31ea0245d918072cb5655c03ddd7"
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! Devices and their tokens.
+
+use super::*;
+
+#[test]
+fn a_token_speaks_for_its_device_and_opens_its_vault() {
+    let fixture = Fixture::new();
+    let (ada, _bob) = (fixture.add("ada"), fixture.add("bob"));
+    let device = fixture.register(&ada, None);
+    let token = Token::parse(&device.token.to_text()).unwrap();
+
+    let session = fixture.accounts.authenticate(&token).unwrap();
+    assert_eq!(session.client_id, device.client_id);
+    assert_eq!((session.account, &session.login), (ada.account, &ada.login));
+    assert_eq!(session.vault, ada.vault);
+    let unlocked = fixture.accounts.unlock_by_token(&token).unwrap();
+    assert_eq!((unlocked.account, &unlocked.vault), (ada.account, &ada.vault));
+    assert_eq!(unlocked.key.as_bytes(), ada.key.as_bytes());
+
+    let unknown = Token::parse(&format!("warren_{}", "A".repeat(43))).unwrap();
+    assert!(is_unknown(&fixture, &unknown));
+}
+
+#[test]
+fn a_revoked_device_goes_with_those_that_it_enrolled_and_others_stay() {
+    let fixture = Fixture::new();
+    let ada = fixture.add("ada");
+    let phone = fixture.register(&ada, None);
+    let laptop = fixture.register(&ada, None);
+    let copy = fixture.register(&ada, Some(&laptop.client_id));
+    let copy_of_copy = fixture.register(&ada, Some(&copy.client_id));
+    let copy_of_phone = fixture.register(&ada, Some(&phone.client_id));
+
+    let revoked = fixture.accounts.revoke(ada.account, &laptop.client_id).unwrap();
+    assert_eq!(revoked, [&laptop, &copy, &copy_of_copy].map(|device| device.client_id.clone()));
+    for device in [&laptop, &copy, &copy_of_copy] {
+        assert!(is_unknown(&fixture, &device.token));
+    }
+    for device in [&phone, &copy_of_phone] {
+        assert!(!is_unknown(&fixture, &device.token));
+    }
+    let again = fixture.accounts.revoke(ada.account, &laptop.client_id);
+    assert!(matches!(again, Err(Error::NotFound)), "{again:?}");
+    // What the revoked token opened while it was valid enrols nothing any more.
+    let enrolled = fixture.accounts.register(&ada, Some(&laptop.client_id), NOW);
+    assert!(matches!(enrolled, Err(Error::NotFound)));
+}
+
+#[test]
+fn another_accounts_device_cannot_be_revoked_nor_enrol() {
+    let fixture = Fixture::new();
+    let (ada, bob) = (fixture.add("ada"), fixture.add("bob"));
+    let device = fixture.register(&ada, None);
+
+    let revoked = fixture.accounts.revoke(bob.account, &device.client_id);
+    assert!(matches!(revoked, Err(Error::NotFound)), "{revoked:?}");
+    let enrolled = fixture.accounts.register(&bob, Some(&device.client_id), NOW);
+    assert!(matches!(enrolled, Err(Error::NotFound)));
+    assert!(!is_unknown(&fixture, &device.token));
+    assert_eq!(fixture.accounts.clients(bob.account).unwrap(), []);
+}
+
+#[test]
+fn clients_are_listed_in_order_of_registration() {
+    let fixture = Fixture::new();
+    let (ada, bob) = (fixture.add("ada"), fixture.add("bob"));
+    let first = fixture.register(&ada, None);
+    fixture.register(&bob, None);
+    let second = fixture.accounts.register(&ada, Some(&first.client_id), NOW - 7).unwrap();
+
+    let listed = fixture.accounts.clients(ada.account).unwrap();
+    let seen: Vec<_> = listed
+        .iter()
+        .map(|client| (&client.client_id, client.created_ms, client.enrolled_by.as_ref()))
+        .collect();
+    let expected =
+        [(&first.client_id, NOW, None), (&second.client_id, NOW - 7, Some(&first.client_id))];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn the_number_of_devices_is_limited_and_the_longest_chain_can_be_revoked() {
+    let fixture = Fixture::new();
+    let ada = fixture.add("ada");
+    let first = fixture.register(&ada, None);
+    let mut last = first.client_id.clone();
+    for _ in 1..CLIENTS_COUNT_MAX {
+        last = fixture.register(&ada, Some(&last)).client_id;
+    }
+    let refused = fixture.accounts.register(&ada, None, NOW);
+    assert!(matches!(refused, Err(Error::TooManyClients)));
+    fixture.register(&fixture.add("bob"), None);
+
+    let revoked = fixture.accounts.revoke(ada.account, &first.client_id).unwrap();
+    assert_eq!(revoked.len(), usize::try_from(CLIENTS_COUNT_MAX).unwrap());
+    assert_eq!(revoked.last(), Some(&last));
+    assert_eq!(fixture.accounts.clients(ada.account).unwrap(), []);
+}

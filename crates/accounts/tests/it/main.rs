@@ -1,0 +1,82 @@
+//! Accounts in a real file: passwords, devices, and what the file gives away.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests, and so are their helpers")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use accounts::{
+    Accounts, CLIENTS_COUNT_MAX, ClientId, Error, KdfCost, Login, Password, Registered, Token,
+    Unlocked,
+};
+use engine::{Databases, Limits};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+mod devices;
+mod passwords;
+mod secrets;
+
+const KDF: KdfCost = KdfCost::insecure_for_tests(1);
+const NOW: u64 = 1_795_000_000_000;
+
+/// A data directory and the accounts in it.
+struct Fixture {
+    accounts: Arc<Accounts>,
+    databases: Databases,
+    data: TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let data = TempDir::new().unwrap();
+        let (accounts, databases) = open(data.path(), KDF);
+        Self { accounts, databases, data }
+    }
+
+    fn add(&self, name: &str) -> Unlocked {
+        self.accounts.add(&login(name), &password(name), NOW).unwrap()
+    }
+
+    fn unlock(&self, name: &str) -> Unlocked {
+        self.accounts.unlock(&login(name), &password(name), NOW, None).unwrap()
+    }
+
+    fn register(&self, unlocked: &Unlocked, enrolled_by: Option<&ClientId>) -> Registered {
+        self.accounts.register(unlocked, enrolled_by, NOW).unwrap()
+    }
+
+    /// A connection of one's own, as an attacker or a repair would have.
+    fn sql(&self) -> Connection {
+        Connection::open(self.data.path().join("accounts.sqlite")).unwrap()
+    }
+}
+
+/// The accounts as a process of its own sees them.
+fn open(data: &Path, kdf: KdfCost) -> (Arc<Accounts>, Databases) {
+    let databases = Databases::start(Limits::default()).unwrap();
+    let accounts = Accounts::open(&databases, data, kdf).unwrap();
+    (Arc::new(accounts), databases)
+}
+
+fn login(name: &str) -> Login {
+    Login::parse(name).unwrap()
+}
+
+/// The password that a fixture's account has.
+fn password(name: &str) -> Password {
+    secret(&format!("{name}'s secret password"))
+}
+
+fn secret(text: &str) -> Password {
+    Password::parse(text.to_owned()).unwrap()
+}
+
+fn is_unknown(fixture: &Fixture, token: &Token) -> bool {
+    let authenticated = fixture.accounts.authenticate(token);
+    let unlocked = fixture.accounts.unlock_by_token(token);
+    match (authenticated, unlocked) {
+        (Ok(_), Ok(_)) => false,
+        (Err(Error::InvalidToken), Err(Error::InvalidToken)) => true,
+        (authenticated, unlocked) => panic!("{authenticated:?}, {unlocked:?}"),
+    }
+}

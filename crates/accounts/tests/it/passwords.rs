@@ -1,0 +1,244 @@
+//! Accounts and their passwords.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Barrier;
+use std::thread;
+
+use super::*;
+
+const HOME: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+
+#[test]
+fn the_password_opens_the_account_and_another_does_not() {
+    let fixture = Fixture::new();
+    let added = fixture.add("ada");
+    let unlocked = fixture.unlock("ada");
+    assert_eq!(unlocked.account, added.account);
+    assert_eq!(unlocked.login, login("ADA"));
+    assert_eq!(unlocked.vault, added.vault);
+    assert_eq!(unlocked.key.as_bytes(), added.key.as_bytes());
+
+    let wrong = fixture.accounts.unlock(&login("ada"), &password("bob"), NOW, None);
+    assert!(matches!(wrong, Err(Error::WrongPassword)), "{wrong:?}");
+}
+
+#[test]
+fn an_unknown_login_is_answered_and_slowed_like_a_known_one() {
+    let fixture = Fixture::new();
+    fixture.add("ada");
+    let answers = |name: &str| -> Vec<String> {
+        let try_once = |_| fixture.accounts.unlock(&login(name), &secret("not the one"), NOW, None);
+        (0..8).map(|attempt| format!("{:?}", try_once(attempt).unwrap_err())).collect()
+    };
+    let known = answers("ada");
+    assert_eq!(known, answers("nobody"));
+    assert_eq!(known[4], "WrongPassword");
+    assert_eq!(known[5], "TooManyAttempts { retry_after_s: 1 }");
+}
+
+#[test]
+fn a_login_exists_once_whatever_its_case() {
+    let fixture = Fixture::new();
+    let ada = fixture.add("ada");
+    let again = fixture.accounts.add(&login("Ada"), &password("bob"), NOW);
+    assert!(matches!(again, Err(Error::AccountExists)), "{again:?}");
+    assert_eq!(fixture.unlock("ada").key.as_bytes(), ada.key.as_bytes());
+}
+
+#[test]
+fn of_many_who_add_one_login_at_once_one_succeeds() {
+    let fixture = Fixture::new();
+    let added: Vec<bool> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|index| {
+                let accounts = &fixture.accounts;
+                let add = move || accounts.add(&login("ada"), &secret(&format!("{index:08}")), NOW);
+                scope.spawn(move || match add() {
+                    Ok(_) => true,
+                    Err(Error::AccountExists) => false,
+                    Err(error) => panic!("{error}"),
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(added.iter().filter(|&&is_added| is_added).count(), 1);
+    assert_eq!(fixture.accounts.list().unwrap().len(), 1);
+}
+
+#[test]
+fn another_password_keeps_key_and_devices() {
+    let fixture = Fixture::new();
+    let ada = fixture.add("ada");
+    let device = fixture.register(&ada, None);
+    let (old, new) = (password("ada"), secret("a better one"));
+
+    let refused = fixture.accounts.change_password(&login("ada"), &new, &new, NOW, None);
+    assert!(matches!(refused, Err(Error::WrongPassword)), "{refused:?}");
+    fixture.accounts.change_password(&login("ada"), &old, &new, NOW, None).unwrap();
+
+    let by_old = fixture.accounts.unlock(&login("ada"), &old, NOW, None);
+    assert!(matches!(by_old, Err(Error::WrongPassword)), "{by_old:?}");
+    let by_new = fixture.accounts.unlock(&login("ada"), &new, NOW, None).unwrap();
+    let by_token = fixture.accounts.unlock_by_token(&device.token).unwrap();
+    for unlocked in [by_new, by_token] {
+        assert_eq!(unlocked.key.as_bytes(), ada.key.as_bytes());
+        assert_eq!(unlocked.vault, ada.vault);
+    }
+}
+
+#[test]
+fn of_two_changes_at_once_one_wins() {
+    let fixture = Fixture::new();
+    fixture.add("ada");
+    let mut old = password("ada");
+    for round in 0..20 {
+        let wanted = [0, 1, 2, 3].map(|index| format!("password {round} {index}"));
+        let start = Barrier::new(wanted.len());
+        let change = |new: &str| {
+            start.wait();
+            fixture.accounts.change_password(&login("ada"), &old, &secret(new), NOW, None)
+        };
+        let changed = thread::scope(|scope| {
+            wanted
+                .each_ref()
+                .map(|new| scope.spawn(|| change(new)))
+                .map(|thread| thread.join().unwrap())
+        });
+        let winners: Vec<_> =
+            changed.iter().zip(&wanted).filter(|(result, _)| result.is_ok()).collect();
+        let [(_, winner)] = winners[..] else { panic!("round {round}: {changed:?}") };
+        old = secret(winner);
+        fixture.accounts.unlock(&login("ada"), &old, NOW, None).unwrap();
+    }
+}
+
+#[test]
+fn another_cost_is_taken_up_at_the_next_login() {
+    let fixture = Fixture::new();
+    let ada = fixture.add("ada");
+    let stored = || -> (u32, Vec<u8>) {
+        let row = "SELECT passes, wrapped_key FROM account";
+        fixture.sql().query_row(row, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    let before = stored();
+    fixture.unlock("ada");
+    assert_eq!(stored(), before, "the same cost is left alone");
+
+    let (dearer, _databases) = open(fixture.data.path(), KdfCost::insecure_for_tests(2));
+    let wrong = dearer.unlock(&login("ada"), &password("bob"), NOW, None);
+    assert!(matches!(wrong, Err(Error::WrongPassword)), "{wrong:?}");
+    assert_eq!(stored(), before, "a wrong password changes nothing");
+
+    let unlocked = dearer.unlock(&login("ada"), &password("ada"), NOW, None).unwrap();
+    assert_eq!(unlocked.key.as_bytes(), ada.key.as_bytes());
+    let after = stored();
+    assert_eq!((before.0, after.0), (1, 2));
+    assert_ne!(before.1, after.1);
+    assert_eq!(fixture.unlock("ada").key.as_bytes(), ada.key.as_bytes());
+}
+
+#[test]
+fn a_burst_of_guesses_gets_as_far_as_guesses_in_a_row() {
+    let fixture = Fixture::new();
+    fixture.add("ada");
+    let guess = || match fixture.accounts.unlock(&login("ada"), &secret("one guess"), NOW, HOME) {
+        Err(Error::WrongPassword) => true,
+        Err(Error::TooManyAttempts { .. }) => false,
+        other => panic!("{other:?}"),
+    };
+    let hashed: usize = thread::scope(|scope| {
+        let threads: Vec<_> = (0..32).map(|_| scope.spawn(guess)).collect();
+        threads.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum()
+    });
+    assert_eq!(hashed, 5);
+}
+
+#[test]
+fn the_right_password_clears_the_failures_before_it() {
+    let fixture = Fixture::new();
+    fixture.add("ada");
+    for _ in 0..3 {
+        for _ in 0..4 {
+            let wrong = fixture.accounts.unlock(&login("ada"), &password("bob"), NOW, HOME);
+            assert!(matches!(wrong, Err(Error::WrongPassword)), "{wrong:?}");
+        }
+        fixture.accounts.unlock(&login("ada"), &password("ada"), NOW, HOME).unwrap();
+    }
+}
+
+#[test]
+fn who_is_slowed_cannot_change_the_password_and_devices_go_on() {
+    let fixture = Fixture::new();
+    let ada = fixture.add("ada");
+    let device = fixture.register(&ada, None);
+    for _ in 0..5 {
+        let wrong = fixture.accounts.unlock(&login("ada"), &password("bob"), NOW, HOME);
+        assert!(matches!(wrong, Err(Error::WrongPassword)), "{wrong:?}");
+    }
+    let (old, new) = (password("ada"), secret("a better one"));
+    let slowed = fixture.accounts.change_password(&login("ada"), &old, &new, NOW, None);
+    assert!(matches!(slowed, Err(Error::TooManyAttempts { retry_after_s: 1 })), "{slowed:?}");
+    assert!(!is_unknown(&fixture, &device.token));
+    fixture.accounts.change_password(&login("ada"), &old, &new, NOW + 1_000, None).unwrap();
+}
+
+#[test]
+fn list_and_find_tell_what_there_is() {
+    let fixture = Fixture::new();
+    let bob = fixture.add("bob");
+    let ada = fixture.accounts.add(&login("ada"), &password("ada"), NOW + 5).unwrap();
+    fixture.register(&bob, None);
+    fixture.register(&bob, None);
+
+    let listed = fixture.accounts.list().unwrap();
+    let seen: Vec<_> = listed
+        .iter()
+        .map(|a| (a.login.as_str(), &a.vault, a.clients_count, a.created_ms))
+        .collect();
+    assert_eq!(seen, [("ada", &ada.vault, 0, NOW + 5), ("bob", &bob.vault, 2, NOW)]);
+    assert_eq!(fixture.accounts.find(&login("bob")).unwrap(), listed[1]);
+    let nobody = fixture.accounts.find(&login("nobody"));
+    assert!(matches!(nobody, Err(Error::NotFound)), "{nobody:?}");
+}
+
+#[test]
+fn a_removed_account_is_gone_and_its_id_is_not_used_again() {
+    let fixture = Fixture::new();
+    let ada = fixture.add("ada");
+    let device = fixture.register(&ada, None);
+    assert_eq!(fixture.accounts.remove(&login("ada")).unwrap(), ada.vault);
+
+    assert!(is_unknown(&fixture, &device.token));
+    let unlocked = fixture.accounts.unlock(&login("ada"), &password("ada"), NOW, None);
+    assert!(matches!(unlocked, Err(Error::WrongPassword)), "{unlocked:?}");
+    let registered = fixture.accounts.register(&ada, None, NOW);
+    assert!(matches!(registered, Err(Error::NotFound)));
+    let again = fixture.accounts.remove(&login("ada"));
+    assert!(matches!(again, Err(Error::NotFound)), "{again:?}");
+
+    let next = fixture.add("ada");
+    assert_ne!(next.account, ada.account);
+    assert_ne!(next.vault, ada.vault);
+    assert!(matches!(fixture.accounts.register(&ada, None, NOW), Err(Error::NotFound)));
+}
+
+#[test]
+fn two_processes_on_one_file_agree() {
+    let fixture = Fixture::new();
+    let (other, _databases) = open(fixture.data.path(), KDF);
+    let ada = fixture.add("ada");
+    let unlocked = other.unlock(&login("ada"), &password("ada"), NOW, None).unwrap();
+    assert_eq!(unlocked.key.as_bytes(), ada.key.as_bytes());
+
+    let device = other.register(&unlocked, None, NOW).unwrap();
+    assert!(!is_unknown(&fixture, &device.token));
+    other.change_password(&login("ada"), &password("ada"), &password("new"), NOW, None).unwrap();
+    let by_old = fixture.accounts.unlock(&login("ada"), &password("ada"), NOW, None);
+    assert!(matches!(by_old, Err(Error::WrongPassword)), "{by_old:?}");
+
+    assert_eq!(other.revoke(ada.account, &device.client_id).unwrap(), [device.client_id]);
+    assert!(is_unknown(&fixture, &device.token));
+    other.remove(&login("ada")).unwrap();
+    assert_eq!(fixture.accounts.list().unwrap(), []);
+}
