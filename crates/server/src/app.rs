@@ -1,0 +1,78 @@
+//! What every handler shares: the accounts, the vaults, the settings, and where blocking work goes.
+//!
+//! # Invariants
+//! - Async tasks never touch a file or hash a password: that runs on blocking threads.
+//! - At most one password per core is hashed at a time; each takes tens of megabytes.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use accounts::Accounts;
+use engine::Databases;
+use protocol::ErrorCode;
+use sync_store::Vaults;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::config::Config;
+use crate::error::{Error, Refusal, Result};
+use crate::metrics::Metrics;
+
+/// How long a login waits for its turn. Longer than a device would, so that a burst is served, not refused.
+const PASSWORD_WAIT_MAX: Duration = Duration::from_secs(20);
+
+pub(crate) struct App {
+    pub(crate) config: Config,
+    pub(crate) accounts: Accounts,
+    pub(crate) databases: Arc<Databases>,
+    pub(crate) vaults: Vaults,
+    pub(crate) metrics: Metrics,
+    passwords: Arc<Semaphore>,
+}
+
+impl App {
+    pub(crate) fn open(config: Config) -> Result<Self> {
+        let io = |source| Error::Data { path: config.data.clone(), source };
+        std::fs::create_dir_all(&config.data).map_err(io)?;
+        let databases = Arc::new(Databases::start(config.databases)?);
+        let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
+        let vaults = Vaults::new(Arc::clone(&databases), config.data.clone());
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let passwords = Arc::new(Semaphore::new(cores));
+        Ok(Self { config, accounts, databases, vaults, metrics: Metrics::new(), passwords })
+    }
+
+    /// Runs work that hashes a password, when its turn comes.
+    pub(crate) async fn with_password<T, F>(self: &Arc<Self>, work: F) -> Result<T, Refusal>
+    where
+        F: FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
+        T: Send + 'static,
+    {
+        let turn = Arc::clone(&self.passwords).acquire_owned();
+        let Ok(turn) = tokio::time::timeout(PASSWORD_WAIT_MAX, turn).await else {
+            return Err(Refusal::new(ErrorCode::Busy, "too many logins are under way"));
+        };
+        let app = Arc::clone(self);
+        blocking(move || {
+            // Kept by the work, not by the request, which may be gone long before.
+            let _turn = turn.expect("nobody closes the semaphore");
+            work(&app)
+        })
+        .await
+    }
+}
+
+/// Runs work that reads files or takes more than a moment.
+pub(crate) async fn blocking<T, F>(work: F) -> Result<T, Refusal>
+where
+    F: FnOnce() -> Result<T, Refusal> + Send + 'static,
+    T: Send + 'static,
+{
+    match spawn_blocking(work).await {
+        Ok(result) => result,
+        // Caught by the router's outermost layer, like any handler's panic.
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_cancelled) => Err(Refusal::new(ErrorCode::Unavailable, "the server is stopping")),
+    }
+}

@@ -1,0 +1,114 @@
+//! Why a server does not start, and why a request is refused: the one mapping from errors to codes.
+//!
+//! # Invariants
+//! - What a refusal says to its caller is written here; an internal error's own text stays in the log.
+//! - A refused request has stored nothing.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::response::{IntoResponse, Response};
+use protocol::ErrorCode;
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("cannot listen on {address}: {source}")]
+    Listen { address: SocketAddr, source: std::io::Error },
+    #[error("data directory {}: {source}", path.display())]
+    Data { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Accounts(#[from] accounts::Error),
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+}
+
+/// Why a request is refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: ErrorCode,
+    pub(crate) message: Cow<'static, str>,
+    pub(crate) retry_after_s: Option<u64>,
+    /// For the log only.
+    pub(crate) cause: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into(), retry_after_s: None, cause: None }
+    }
+
+    /// With the code's own meaning as its message.
+    pub(crate) fn of(code: ErrorCode) -> Self {
+        Self::new(code, code.meaning())
+    }
+
+    pub(crate) fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { cause: Some(cause.into()), ..Self::of(ErrorCode::Internal) }
+    }
+
+    fn caused(code: ErrorCode, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { cause: Some(cause.into()), ..Self::of(code) }
+    }
+}
+
+impl From<accounts::Error> for Refusal {
+    fn from(error: accounts::Error) -> Self {
+        use accounts::Error as E;
+        match error {
+            E::AccountExists => Self::of(ErrorCode::AccountExists),
+            E::InvalidLogin => Self::of(ErrorCode::InvalidLogin),
+            E::InvalidPassword => Self::of(ErrorCode::InvalidPassword),
+            E::InvalidToken => Self::of(ErrorCode::InvalidToken),
+            E::NotFound => Self::of(ErrorCode::NotFound),
+            E::WrongPassword => Self::of(ErrorCode::WrongPassword),
+            E::TooManyAttempts { retry_after_s } => {
+                Self { retry_after_s: Some(retry_after_s), ..Self::of(ErrorCode::TooManyAttempts) }
+            }
+            E::TooManyClients => Self::new(ErrorCode::TooLarge, error.to_string()),
+            E::Engine(error) => error.into(),
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<sync_store::Error> for Refusal {
+    fn from(error: sync_store::Error) -> Self {
+        use sync_store::Error as E;
+        match error {
+            E::TimestampConflict { .. } => {
+                Self::new(ErrorCode::TimestampConflict, error.to_string())
+            }
+            E::Engine(error) => error.into(),
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<engine::Error> for Refusal {
+    fn from(error: engine::Error) -> Self {
+        use engine::Error as E;
+        match error {
+            E::Busy => Self::of(ErrorCode::Busy),
+            E::Closed => Self::new(ErrorCode::Unavailable, "the server is stopping"),
+            E::Poisoned { .. } => Self::caused(ErrorCode::Unavailable, error),
+            error => Self::internal(error),
+        }
+    }
+}
+
+/// The response is empty: `respond::finish` writes the body, in the encoding that the request accepts.
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = Response::default();
+        response.extensions_mut().insert(Arc::new(self));
+        response
+    }
+}

@@ -1,0 +1,6 @@
+//! One file per resource, each with its own `router()`.
+
+pub(crate) mod accounts;
+pub(crate) mod clients;
+pub(crate) mod health;
+pub(crate) mod sync;

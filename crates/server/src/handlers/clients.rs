@@ -1,0 +1,166 @@
+//! `/v1/clients`: registering, listing and revoking devices.
+//!
+//! The accounts know which devices there are; the vault knows what they are called and how far they have synced.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use accounts::{ClientId, Login, Password, Registered, Token, Unlocked};
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use protocol::{Client, ClientList, ClientRequest, ClientResponse, ErrorCode};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::{App, blocking};
+use crate::clock;
+use crate::error::Refusal;
+use crate::extract::{Bearer, Device, Encoding, Form, Peer};
+use crate::openapi::{BODY, TOKEN, refusals};
+use crate::respond::Reply;
+
+/// Enough for what people call things, and bounded because it is shown in lists.
+pub(crate) const NAME_CHARACTERS_MAX: usize = 200;
+
+pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list, register)).routes(routes!(revoke))
+}
+
+refusals!(RegisterRefusals: BODY, TOKEN, [
+    InvalidLogin, InvalidName, TooManyAttempts, WrongPassword
+]);
+
+/// Registers a device, by login and password, or by the token of a device of the same account.
+///
+/// A device that a token registered is revoked together with the token's own device.
+#[utoipa::path(
+    post, path = "/v1/clients", tag = "clients", operation_id = "registerClient",
+    security((), ("token" = [])),
+    request_body = ClientRequest,
+    responses((status = 201, description = "the device and its token", body = ClientResponse), RegisterRefusals),
+)]
+async fn register(
+    State(app): State<Arc<App>>,
+    Extension(Peer { address, .. }): Extension<Peer>,
+    encoding: Encoding,
+    bearer: Bearer,
+    Form(request): Form<ClientRequest>,
+) -> Result<Reply, Refusal> {
+    let ClientRequest { login, password, name } = request;
+    if name.chars().count() > NAME_CHARACTERS_MAX {
+        return Err(Refusal::of(ErrorCode::InvalidName));
+    }
+    let registered = if login.is_empty() && password.is_empty() {
+        let token = bearer.token()?;
+        let app = Arc::clone(&app);
+        blocking(move || register_by_token(&app, &token, name)).await?
+    } else {
+        let login = Login::parse(&login)?;
+        // No account has a password that is none: to the caller it is just a wrong one.
+        let password = Password::parse(password);
+        let password = password.or(Err(Refusal::of(ErrorCode::WrongPassword)))?;
+        app.with_password(move |app| register_by_password(app, &login, &password, address, name))
+            .await?
+    };
+    let client_id = registered.client_id.as_str().to_owned();
+    let token = registered.token.to_text().to_string();
+    Ok(Reply::created(encoding, &ClientResponse { client_id, token }))
+}
+
+fn register_by_token(app: &App, token: &Token, name: String) -> Result<Registered, Refusal> {
+    let session = app.accounts.authenticate(token)?;
+    let unlocked = app.accounts.unlock_by_token(token)?;
+    // Revoked since it was authenticated.
+    let gone = ErrorCode::InvalidToken;
+    register_unlocked(app, &unlocked, Some(&session.client_id), name, gone)
+}
+
+fn register_by_password(
+    app: &App,
+    login: &Login,
+    password: &Password,
+    address: IpAddr,
+    name: String,
+) -> Result<Registered, Refusal> {
+    let unlocked = app.accounts.unlock(login, password, clock::now_ms(), Some(address))?;
+    // Removed since it was unlocked.
+    register_unlocked(app, &unlocked, None, name, ErrorCode::WrongPassword)
+}
+
+/// The row in the vault comes second: without it the device has no name, without the other it has no access.
+fn register_unlocked(
+    app: &App,
+    unlocked: &Unlocked,
+    enrolled_by: Option<&ClientId>,
+    name: String,
+    gone: ErrorCode,
+) -> Result<Registered, Refusal> {
+    let vault = app.vaults.open(unlocked)?;
+    let now_ms = clock::now_ms();
+    let registered = match app.accounts.register(unlocked, enrolled_by, now_ms) {
+        Err(accounts::Error::NotFound) => Err(Refusal::of(gone)),
+        other => other.map_err(Refusal::from),
+    }?;
+    let id = registered.client_id.clone();
+    let client = sync_store::Client { id, name, cursor: 0, seen_ms: 0, created_ms: now_ms };
+    vault.add_client(client).wait()?;
+    Ok(registered)
+}
+
+refusals!(ListRefusals: TOKEN, []);
+
+/// The account's devices.
+#[utoipa::path(
+    get, path = "/v1/clients", tag = "clients", operation_id = "listClients",
+    security(("token" = [])),
+    responses((status = 200, description = "in order of registration", body = ClientList), ListRefusals),
+)]
+async fn list(
+    State(app): State<Arc<App>>,
+    encoding: Encoding,
+    device: Device,
+) -> Result<Reply, Refusal> {
+    blocking(move || {
+        let Device { session, vault } = device;
+        let rows = app.accounts.clients(session.account)?;
+        let known = vault.clients()?;
+        let mut known_by_id: HashMap<_, _> = known.into_iter().map(|c| (c.id.clone(), c)).collect();
+        let clients = rows.into_iter().map(|row| {
+            let known = known_by_id.remove(&row.client_id);
+            let (name, cursor, seen_ms) =
+                known.map(|known| (known.name, known.cursor, known.seen_ms)).unwrap_or_default();
+            let current = row.client_id == session.client_id;
+            let client_id = row.client_id.as_str().to_owned();
+            Client { client_id, name, cursor, seen_ms, created_ms: row.created_ms, current }
+        });
+        Ok(Reply::ok(encoding, &ClientList { clients: clients.collect() }))
+    })
+    .await
+}
+
+refusals!(RevokeRefusals: TOKEN, [NotFound]);
+
+/// Revokes a device of the account, and every device that it registered.
+#[utoipa::path(
+    delete, path = "/v1/clients/{id}", tag = "clients", operation_id = "revokeClient",
+    security(("token" = [])),
+    params(("id" = String, Path, description = "16 hex digits", pattern = "^[0-9a-f]{16}$")),
+    responses((status = 204, description = "revoked"), RevokeRefusals),
+)]
+async fn revoke(
+    State(app): State<Arc<App>>,
+    device: Device,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, Refusal> {
+    // What is no text is no device's name.
+    let Ok(Path(id)) = id else { return Err(Refusal::of(ErrorCode::NotFound)) };
+    blocking(move || {
+        let revoked = app.accounts.revoke(device.session.account, &id.parse()?)?;
+        Ok(device.vault.remove_clients(revoked).wait()?)
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,54 @@
+//! For operators and visitors: liveness, metrics, the front page.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{Html, IntoResponse};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+
+/// The text format's version that Prometheus asks for.
+const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4";
+
+pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(health)).routes(routes!(metrics)).routes(routes!(index))
+}
+
+/// That the server answers.
+#[derive(Serialize, ToSchema)]
+struct Health {
+    #[schema(example = "ok")]
+    status: &'static str,
+}
+
+/// Whether the server answers.
+#[utoipa::path(
+    get, path = "/healthz", tag = "operation", operation_id = "health",
+    responses((status = 200, description = "it does", body = Health)),
+)]
+async fn health() -> axum::Json<Health> {
+    axum::Json(Health { status: "ok" })
+}
+
+/// Counters in Prometheus' text format.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operation", operation_id = "metrics",
+    responses((status = 200, description = "the counters", body = String, content_type = "text/plain")),
+)]
+async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, PROMETHEUS_TEXT)], app.metrics.render(&app))
+}
+
+/// What this is, for people.
+#[utoipa::path(
+    get, path = "/", tag = "operation", operation_id = "index",
+    responses((status = 200, description = "a page", body = String, content_type = "text/html")),
+)]
+async fn index() -> Html<&'static str> {
+    Html(include_str!("index.html"))
+}

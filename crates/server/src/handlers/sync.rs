@@ -1,0 +1,294 @@
+//! `/v1/sync`: pushing messages, pulling what arrived after a cursor, streaming everything.
+//!
+//! # Invariants
+//! - A push is answered when what it stored is on the disk; what is refused stores nothing.
+//! - A pull holds one page in memory, a stream at most [`STREAM_PAGES_MAX`] + 2.
+
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use engine::Pending;
+use hyper::body::{Body, Frame};
+use prost::encoding::{DecodeContext, decode_key, skip_field};
+use protocol::{DRIFT_MS_MAX, ErrorCode, Message, PullResponse, PushRequest, PushResponse};
+use serde::Deserialize;
+use sync_store::{Page, Seen, Stored};
+use tokio::sync::mpsc;
+use tower_http::compression::{CompressionLayer, CompressionLevel};
+use utoipa::IntoParams;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
+use utoipa_axum::routes;
+
+use crate::app::{App, blocking};
+use crate::clock;
+use crate::error::Refusal;
+use crate::extract::{Device, Encoding, RawBody, malformed};
+use crate::openapi::{BODY, TOKEN, refusals};
+use crate::respond::{Reply, to_json};
+
+/// Messages in an answer when the request does not say: about a megabyte of ordinary changes.
+const LIMIT_DEFAULT: usize = 10_000;
+
+/// Bytes of contents in one page of a stream, and how many pages may wait for the network.
+const STREAM_PAGE_BYTES_MAX: usize = 1 << 20;
+const STREAM_PAGES_MAX: usize = 2;
+
+pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+    // Levels above the fastest cost more time than they save on any but the slowest links.
+    let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
+    OpenApiRouter::new()
+        .routes(routes!(push, pull))
+        .routes(UtoipaMethodRouterExt::layer(routes!(full), compression))
+}
+
+refusals!(PushRefusals: BODY, TOKEN, [ClockDrift, InvalidTimestamp, TimestampConflict]);
+
+/// Stores messages; what is known already is counted, not stored. All or nothing.
+#[utoipa::path(
+    post, path = "/v1/sync/delta", tag = "sync", operation_id = "push",
+    security(("token" = [])),
+    request_body = PushRequest,
+    responses((status = 200, description = "everything is on the disk", body = PushResponse), PushRefusals),
+)]
+async fn push(
+    State(app): State<Arc<App>>,
+    encoding: Encoding,
+    device: Device,
+    body: RawBody,
+) -> Result<Reply, Refusal> {
+    let now_ms = clock::now_ms();
+    let messages_count_max = app.config.messages_count_max;
+    let pending = blocking(move || store(device, body, messages_count_max, now_ms)).await?;
+    let Stored { stored, known, after } = pending.await?;
+    app.metrics.pushed(stored, known);
+    let fingerprint = Some(after.fingerprint.into());
+    let response = PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms };
+    Ok(Reply::ok(encoding, &response))
+}
+
+/// Everything up to the queue of the vault's writer.
+fn store(
+    device: Device,
+    body: RawBody,
+    messages_count_max: usize,
+    now_ms: u64,
+) -> Result<Pending<Stored, sync_store::Error>, Refusal> {
+    if body.encoding() == Encoding::Protobuf {
+        check_count(count_messages(body.bytes())?, messages_count_max)?;
+    }
+    let request: PushRequest = body.decode()?;
+    check_count(request.messages.len(), messages_count_max)?;
+    let checked = request.messages.into_iter().map(|message| check(message, now_ms));
+    let messages = checked.collect::<Result<_, _>>()?;
+    let seen = Seen { client: device.session.client_id, now_ms };
+    Ok(device.vault.store(messages, Some(seen)))
+}
+
+fn check_count(count: usize, count_max: usize) -> Result<(), Refusal> {
+    if count <= count_max {
+        return Ok(());
+    }
+    let message = format!("a request has at most {count_max} messages here");
+    Err(Refusal::new(ErrorCode::TooLarge, message))
+}
+
+/// Counts without decoding: on the wire a message may take two bytes, in memory it takes at least 64.
+fn count_messages(mut body: &[u8]) -> Result<usize, Refusal> {
+    let mut count = 0;
+    while !body.is_empty() {
+        let (tag, wire_type) = decode_key(&mut body).map_err(|e| malformed(&e))?;
+        skip_field(wire_type, tag, &mut body, DecodeContext::default())
+            .map_err(|e| malformed(&e))?;
+        // `PushRequest` has one field.
+        count += usize::from(tag == 1);
+    }
+    Ok(count)
+}
+
+fn check(message: Message, now_ms: u64) -> Result<crdt::Message, Refusal> {
+    let message = crdt::Message::try_from(message);
+    let message = message.or(Err(Refusal::of(ErrorCode::InvalidTimestamp)))?;
+    if message.timestamp.millis().saturating_sub(now_ms) > DRIFT_MS_MAX {
+        return Err(Refusal::of(ErrorCode::ClockDrift));
+    }
+    Ok(message)
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct PullQuery {
+    /// The arrival number up to which the device has everything; 0 if left out.
+    #[serde(default)]
+    cursor: u64,
+    /// Messages in the answer at most.
+    #[param(minimum = 1, default = 10_000)]
+    limit: Option<usize>,
+}
+
+refusals!(PullRefusals: TOKEN, [Malformed, TooLarge]);
+
+/// What arrived after a cursor.
+#[utoipa::path(
+    get, path = "/v1/sync/delta", tag = "sync", operation_id = "pull",
+    security(("token" = [])),
+    params(PullQuery),
+    responses((status = 200, description = "in order of arrival", body = PullResponse), PullRefusals),
+)]
+async fn pull(
+    State(app): State<Arc<App>>,
+    encoding: Encoding,
+    device: Device,
+    query: Result<Query<PullQuery>, QueryRejection>,
+) -> Result<Reply, Refusal> {
+    let Query(PullQuery { cursor, limit }) = query.map_err(|error| malformed(&error))?;
+    let count_max = app.config.messages_count_max;
+    let limit = limit.unwrap_or(LIMIT_DEFAULT.min(count_max));
+    if limit == 0 {
+        return Err(Refusal::new(ErrorCode::Malformed, "limit is at least 1"));
+    }
+    if limit > count_max {
+        let message = format!("limit is at most {count_max} here");
+        return Err(Refusal::new(ErrorCode::TooLarge, message));
+    }
+    blocking(move || {
+        let page = device.vault.page(cursor, limit, protocol::PAGE_BYTES_MAX)?;
+        let now_ms = clock::now_ms();
+        note_seen(&device, page.cursor, now_ms)?;
+        app.metrics.pulled(page.messages.len());
+        Ok(Reply::ok(encoding, &to_response(page, now_ms)))
+    })
+    .await
+}
+
+/// Nobody waits for the note: losing it loses a line in a list of devices.
+fn note_seen(device: &Device, cursor: u64, now_ms: u64) -> Result<(), Refusal> {
+    let seen = Seen { client: device.session.client_id.clone(), now_ms };
+    device.vault.seen(seen, cursor).map(drop).map_err(Refusal::from)
+}
+
+fn to_response(page: Page, now_ms: u64) -> PullResponse {
+    let Page { messages, cursor, more, fingerprint } = page;
+    let messages = messages.into_iter().map(Message::from).collect();
+    PullResponse { messages, cursor, more, fingerprint: Some(fingerprint.into()), now_ms }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct FullQuery {
+    /// Where to go on after a stream that broke; 0 if left out.
+    #[serde(default)]
+    cursor: u64,
+}
+
+refusals!(FullRefusals: TOKEN, [Malformed]);
+
+/// Everything after a cursor, as a stream of `PullResponse`s: one a line, or each after its length as a varint.
+///
+/// It ends with what was newest when it began; if its last page says `more`, go on with `GET /v1/sync/delta`.
+/// A stream that breaks off before its end closes the connection.
+#[utoipa::path(
+    get, path = "/v1/sync/full", tag = "sync", operation_id = "full",
+    security(("token" = [])),
+    params(FullQuery),
+    responses(
+        (status = 200, description = "in order of arrival; gzip if accepted", content(
+            (PullResponse = "application/x-ndjson"), ("application/x-protobuf-seq"),
+        )),
+        FullRefusals,
+    ),
+)]
+async fn full(
+    State(app): State<Arc<App>>,
+    encoding: Encoding,
+    device: Device,
+    query: Result<Query<FullQuery>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(FullQuery { cursor }) = query.map_err(|error| malformed(&error))?;
+    let vault = device.vault.clone();
+    let end = blocking(move || Ok(vault.state()?.cursor)).await?;
+    let (sender, receiver) = mpsc::channel(STREAM_PAGES_MAX);
+    tokio::spawn(stream(app, Arc::new(device), encoding, cursor..end, sender));
+    let media_type = match encoding {
+        Encoding::Json => protocol::NDJSON,
+        Encoding::Protobuf => protocol::PROTOBUF_SEQUENCE,
+    };
+    let headers = [(CONTENT_TYPE, HeaderValue::from_static(media_type))];
+    Ok((headers, axum::body::Body::new(Stream(receiver))).into_response())
+}
+
+/// Sends page after page, until the end or until nobody listens.
+async fn stream(
+    app: Arc<App>,
+    device: Arc<Device>,
+    encoding: Encoding,
+    cursors: Range<u64>,
+    sender: mpsc::Sender<Result<Bytes, Broken>>,
+) {
+    let mut cursor = cursors.start;
+    loop {
+        let (page_app, page_device) = (Arc::clone(&app), Arc::clone(&device));
+        let page = blocking(move || stream_page(&page_app, &page_device, encoding, cursor)).await;
+        let page = page.map_err(|refusal| {
+            tracing::error!(code = %refusal.code, cause = ?refusal.cause, "a stream broke off");
+            Broken
+        });
+        // At the end, and also after it broke, there is nothing more to read.
+        cursor = page.as_ref().map_or(u64::MAX, |(_, last)| *last);
+        let is_sent = sender.send(page.map(|(bytes, _)| bytes)).await.is_ok();
+        if !is_sent || cursor >= cursors.end {
+            return;
+        }
+    }
+}
+
+fn stream_page(
+    app: &App,
+    device: &Device,
+    encoding: Encoding,
+    cursor: u64,
+) -> Result<(Bytes, u64), Refusal> {
+    let page = device.vault.page(cursor, app.config.messages_count_max, STREAM_PAGE_BYTES_MAX)?;
+    let (last, now_ms) = (page.cursor, clock::now_ms());
+    note_seen(device, last, now_ms)?;
+    app.metrics.pulled(page.messages.len());
+    let response = to_response(page, now_ms);
+    let bytes = match encoding {
+        Encoding::Json => {
+            let mut line = to_json(&response);
+            line.push(b'\n');
+            line
+        }
+        Encoding::Protobuf => prost::Message::encode_length_delimited_to_vec(&response),
+    };
+    Ok((bytes.into(), last))
+}
+
+/// The body of a streamed answer.
+struct Stream(mpsc::Receiver<Result<Bytes, Broken>>);
+
+impl Body for Stream {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        self.0.poll_recv(context).map(|next| next.map(|page| page.map(Frame::data)))
+    }
+}
+
+/// Tells hyper to close the connection before the end of the body.
+#[derive(Debug, thiserror::Error)]
+#[error("the stream broke off")]
+struct Broken;

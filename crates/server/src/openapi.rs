@@ -1,0 +1,187 @@
+//! The OpenAPI document: made from the routes themselves, completed with what is the same for all of them.
+//!
+//! # Invariants
+//! - A route is in the document by being a route (`OpenApiRouter`); a test asks the server for each.
+//! - The limits in the document are those of the running server.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use bytes::Bytes;
+use protocol::{ErrorCode, ErrorResponse};
+use serde_json::{Value, json};
+use utoipa::openapi::response::{Response, ResponseBuilder};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{self, ContentBuilder, Ref, RefOr};
+use utoipa::{Modify, OpenApi};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::config::Config;
+use crate::handlers::clients::NAME_CHARACTERS_MAX;
+use crate::respond::to_json;
+
+/// Why any call may be refused.
+const ALWAYS: &[ErrorCode] = &[ErrorCode::Internal, ErrorCode::Unavailable];
+/// Why a call with a body may be refused.
+pub(crate) const BODY: &[ErrorCode] = &[
+    ErrorCode::Malformed,
+    ErrorCode::Timeout,
+    ErrorCode::TooLarge,
+    ErrorCode::UnsupportedMediaType,
+];
+/// Why a call with a device's token may be refused; it opens a vault.
+pub(crate) const TOKEN: &[ErrorCode] = &[ErrorCode::Busy, ErrorCode::InvalidToken];
+
+/// `refusals!(Name: GROUP, …, [Code, …])`: the responses that an operation documents beside its success.
+macro_rules! refusals {
+    ($name:ident: $($group:ident,)* [$($code:ident),*]) => {
+        struct $name;
+
+        impl utoipa::IntoResponses for $name {
+            fn responses() -> std::collections::BTreeMap<
+                String,
+                utoipa::openapi::RefOr<utoipa::openapi::response::Response>,
+            > {
+                $crate::openapi::responses(&[$($group,)* &[$(protocol::ErrorCode::$code),*]])
+            }
+        }
+    };
+}
+pub(crate) use refusals;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Warren",
+        description = "Keeps each user's data in an encrypted vault, and all of their devices in step. \
+            Bodies are JSON or, by Content-Type and Accept, protobuf (proto/warren.proto). \
+            Clients decide on an error's code; its message is for people.",
+    ),
+    components(schemas(ErrorResponse)),
+    modifiers(&Security),
+    tags(
+        (name = "accounts", description = "A login, a password, a vault"),
+        (name = "clients", description = "The devices of an account, each with a token"),
+        (name = "sync", description = "Messages, in order of arrival"),
+        (name = "operation", description = "For operators and visitors"),
+    ),
+)]
+struct Base;
+
+struct Security;
+
+impl Modify for Security {
+    fn modify(&self, document: &mut openapi::OpenApi) {
+        let bearer = |about: &str| {
+            let http = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(about));
+            SecurityScheme::Http(http.build())
+        };
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", bearer("A device's token, from POST /v1/clients"));
+        components.add_security_scheme("adminToken", bearer("The operator's token"));
+    }
+}
+
+pub(crate) fn base() -> openapi::OpenApi {
+    Base::openapi()
+}
+
+pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(document))
+}
+
+/// This document.
+#[utoipa::path(
+    get, path = "/v1/openapi.json", tag = "operation", operation_id = "openapi",
+    responses((status = 200, description = "OpenAPI 3.1", body = Object, content_type = "application/json")),
+)]
+async fn document(Extension(document): Extension<Document>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, HeaderValue::from_static(protocol::JSON))], document.0)
+}
+
+/// The document as it is served.
+#[derive(Clone)]
+pub(crate) struct Document(Bytes);
+
+impl Document {
+    pub(crate) fn new(routes: &openapi::OpenApi, config: &Config) -> Self {
+        let mut document = serde_json::to_value(routes).expect("utoipa's types have a JSON form");
+        for (schema, property, keyword, value) in grammar() {
+            document["components"]["schemas"][schema]["properties"][property][keyword] = value;
+        }
+        let messages_count_max = json!(config.messages_count_max);
+        document["components"]["schemas"]["PushRequest"]["properties"]["messages"]["maxItems"] =
+            messages_count_max.clone();
+        let operations = document["paths"].as_object_mut().expect("there are paths").values_mut();
+        for operation in
+            operations.flat_map(|path| path.as_object_mut().expect("has methods").values_mut())
+        {
+            limit_parameters(operation, &messages_count_max);
+            offer_protobuf(operation);
+        }
+        Self(to_json(&document).into())
+    }
+}
+
+/// What a wire type accepts beyond its type: schema, property, keyword, value. A password's length is in bytes,
+/// so a few that the document allows are refused.
+fn grammar() -> [(&'static str, &'static str, &'static str, Value); 9] {
+    let login = "[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}";
+    let timestamp = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z-[0-9A-F]{4}-[0-9a-f]{16}$";
+    [
+        ("Message", "timestamp", "pattern", json!(timestamp)),
+        ("AccountRequest", "login", "pattern", json!(format!("^{login}$"))),
+        ("AccountRequest", "password", "minLength", json!(8)),
+        ("AccountRequest", "password", "maxLength", json!(1024)),
+        ("PasswordRequest", "login", "pattern", json!(format!("^{login}$"))),
+        ("PasswordRequest", "new_password", "minLength", json!(8)),
+        ("PasswordRequest", "new_password", "maxLength", json!(1024)),
+        ("ClientRequest", "login", "pattern", json!(format!("^({login})?$"))),
+        ("ClientRequest", "name", "maxLength", json!(NAME_CHARACTERS_MAX)),
+    ]
+}
+
+fn limit_parameters(operation: &mut Value, messages_count_max: &Value) {
+    let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+    for parameter in parameters.into_iter().flatten().filter(|p| p["name"] == "limit") {
+        parameter["schema"]["maximum"] = messages_count_max.clone();
+    }
+}
+
+/// Whatever is a wire type in JSON is also offered as protobuf.
+fn offer_protobuf(operation: &mut Value) {
+    let is_wire_type = |content: &Value| {
+        let reference = content[protocol::JSON]["schema"]["$ref"].as_str();
+        reference.is_some_and(|reference| !reference.ends_with("/Health"))
+    };
+    let offer = |content: &mut Value| {
+        if is_wire_type(content) {
+            content[protocol::PROTOBUF] = json!({});
+        }
+    };
+    operation.pointer_mut("/requestBody/content").into_iter().for_each(offer);
+    let responses = operation["responses"].as_object_mut().expect("an operation has responses");
+    responses.values_mut().filter_map(|response| response.get_mut("content")).for_each(offer);
+}
+
+/// One response for each status that these codes have.
+pub(crate) fn responses(groups: &[&[ErrorCode]]) -> BTreeMap<String, RefOr<Response>> {
+    let mut descriptions: BTreeMap<u16, String> = BTreeMap::new();
+    for code in groups.iter().copied().chain([ALWAYS]).flatten() {
+        let description = descriptions.entry(code.status()).or_default();
+        writeln!(description, "- `{code}`: {}", code.meaning()).expect("a String takes all");
+    }
+    let response = |description: String| {
+        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorResponse")));
+        let response = ResponseBuilder::new().description(description);
+        response.content(protocol::JSON, content.build()).build().into()
+    };
+    descriptions.into_iter().map(|(status, text)| (status.to_string(), response(text))).collect()
+}

@@ -1,0 +1,166 @@
+//! How answers leave: bodies in the accepted encoding, refusals as the one error body, each counted.
+//!
+//! # Invariants
+//! - Every refusal passes through `finish`, which writes its body and, if it is internal, logs it once.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::Extension;
+use axum::body::{Body, HttpBody};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use protocol::{ErrorCode, ErrorResponse};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::clock;
+use crate::error::Refusal;
+use crate::extract::{Encoding, Peer};
+
+/// An answer's body, encoded.
+pub(crate) struct Reply {
+    status: StatusCode,
+    media_type: &'static str,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    pub(crate) fn ok(encoding: Encoding, body: &(impl Serialize + prost::Message)) -> Self {
+        Self::new(StatusCode::OK, encoding, body)
+    }
+
+    pub(crate) fn created(encoding: Encoding, body: &(impl Serialize + prost::Message)) -> Self {
+        Self::new(StatusCode::CREATED, encoding, body)
+    }
+
+    fn new(
+        status: StatusCode,
+        encoding: Encoding,
+        body: &(impl Serialize + prost::Message),
+    ) -> Self {
+        let (media_type, body) = match encoding {
+            Encoding::Json => (protocol::JSON, to_json(body)),
+            Encoding::Protobuf => (protocol::PROTOBUF, body.encode_to_vec()),
+        };
+        Self { status, media_type, body }
+    }
+}
+
+impl IntoResponse for Reply {
+    fn into_response(self) -> Response {
+        let headers = [(CONTENT_TYPE, HeaderValue::from_static(self.media_type))];
+        (self.status, headers, self.body).into_response()
+    }
+}
+
+pub(crate) fn to_json(body: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(body).expect("what the server answers has a JSON form")
+}
+
+/// The outermost layer but one: finishes refusals, and counts every answer.
+pub(crate) async fn finish(
+    State(app): State<Arc<App>>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let encoding = Encoding::accepted(request.headers());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    let has_body = !request.body().is_end_stream();
+    let started = clock::now();
+    let mut response = next.run(request).await;
+    let refusal = response.extensions_mut().remove::<Arc<Refusal>>();
+    peer.is_refused.store(refusal.is_some() && has_body, Ordering::Relaxed);
+    if let Some(refusal) = refusal {
+        if has_body {
+            // Whatever of it has not been read, nobody will read: the client needs another connection.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Some(cause) = &refusal.cause {
+            tracing::error!(%method, route, code = %refusal.code, %cause, "request refused");
+        }
+        write_refusal(&mut response, &refusal, encoding);
+    }
+    app.metrics.answered(&method, route, response.status(), clock::now() - started);
+    response
+}
+
+/// Keeps the headers that are there: an `Allow` beside `method_not_allowed`.
+fn write_refusal(response: &mut Response, refusal: &Refusal, encoding: Encoding) {
+    let status = StatusCode::from_u16(refusal.code.status()).expect("codes have valid statuses");
+    let body = ErrorResponse::new(refusal.code, refusal.message.clone());
+    let reply = Reply::new(status, encoding, &body);
+    *response.status_mut() = reply.status;
+    *response.body_mut() = Body::from(reply.body);
+    let headers = response.headers_mut();
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.media_type));
+    if let Some(retry_after_s) = refusal.retry_after_s {
+        headers.insert(RETRY_AFTER, HeaderValue::from(retry_after_s));
+    }
+    if refusal.code == ErrorCode::InvalidToken {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+}
+
+/// For the layer that catches panics: what the panic said goes to the log.
+pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let text = match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => {
+            panic.downcast::<&str>().map_or_else(|_| String::new(), |text| (*text).into())
+        }
+    };
+    Refusal::internal(format!("panicked: {text}")).into_response()
+}
+
+pub(crate) async fn not_found() -> Refusal {
+    Refusal::of(ErrorCode::NotFound)
+}
+
+pub(crate) async fn method_not_allowed() -> Refusal {
+    Refusal::of(ErrorCode::MethodNotAllowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use accounts::KdfCost;
+    use axum::Router;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    use super::*;
+    use crate::config::Config;
+
+    #[tokio::test]
+    async fn what_a_panic_says_does_not_leave() {
+        let data = tempfile::tempdir().unwrap();
+        let kdf = KdfCost::insecure_for_tests(1);
+        let config = Config { data: data.path().to_owned(), kdf, ..Config::default() };
+        let app = Arc::new(App::open(config).unwrap());
+        let panicking = get(|| async { panic!("a secret") as &'static str });
+        let router = Router::new()
+            .route("/", panicking)
+            .layer(CatchPanicLayer::custom(panicked))
+            .layer(from_fn_with_state(app, finish));
+        let mut request = Request::new(Body::empty());
+        let address = std::net::Ipv4Addr::LOCALHOST.into();
+        request.extensions_mut().insert(Peer { address, is_refused: Arc::default() });
+        let response = router.oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body: ErrorResponse = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body.code(), Some(ErrorCode::Internal));
+        assert_eq!(body.message(), ErrorCode::Internal.meaning());
+    }
+}

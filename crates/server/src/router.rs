@@ -1,0 +1,30 @@
+//! The routes, with what surrounds every handler.
+
+use std::sync::Arc;
+
+use axum::middleware::from_fn_with_state;
+use axum::{Extension, Router};
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+use crate::handlers::{accounts, clients, health, sync};
+use crate::{openapi, respond};
+
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let routes = OpenApiRouter::with_openapi(openapi::base())
+        .merge(accounts::router())
+        .merge(clients::router())
+        .merge(sync::router())
+        .merge(health::router())
+        .merge(openapi::router());
+    let (router, document) = routes.split_for_parts();
+    let document = openapi::Document::new(&document, &app.config);
+    router
+        .fallback(respond::not_found)
+        .method_not_allowed_fallback(respond::method_not_allowed)
+        .layer(Extension(document))
+        .layer(CatchPanicLayer::custom(respond::panicked))
+        .layer(from_fn_with_state(Arc::clone(&app), respond::finish))
+        .with_state(app)
+}

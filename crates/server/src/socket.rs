@@ -1,0 +1,137 @@
+//! A TCP connection that does not wait for ever on its peer.
+//!
+//! - A peer that does not take what it is sent is given up after [`STALL_MAX`].
+//! - A peer that was refused may still be sending when the server closes (a body over the limit), so it is
+//!   listened to for a moment. Closed at once, the system would answer its bytes with a reset, which on the
+//!   peer's side destroys the answer before it is read.
+//!
+//! # Not here
+//! - Time limits on what arrives → `accept.rs` (heads) and `extract.rs` (bodies).
+
+use std::io::{Error, ErrorKind, IoSlice, Result};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Longer than a phone's change from one network to another.
+const STALL_MAX: Duration = Duration::from_secs(30);
+/// A refused peer that has sent nothing for so long is done.
+const LINGER_QUIET_MAX: Duration = Duration::from_secs(2);
+/// How long a refused peer is listened to in all, and how much is taken: four bodies of the usual limit.
+const LINGER_MAX: Duration = Duration::from_secs(10);
+const LINGER_BYTES_MAX: usize = 64 << 20;
+
+pub(crate) struct Socket {
+    stream: TcpStream,
+    is_refused: Arc<AtomicBool>,
+    /// Runs while a write waits.
+    stall: Option<Pin<Box<Sleep>>>,
+    /// There once our side is closed.
+    linger: Option<Linger>,
+}
+
+struct Linger {
+    quiet: Pin<Box<Sleep>>,
+    end: Instant,
+    bytes: usize,
+}
+
+impl Socket {
+    pub(crate) fn new(stream: TcpStream, is_refused: Arc<AtomicBool>) -> Self {
+        Self { stream, is_refused, stall: None, linger: None }
+    }
+
+    fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<Result<T>>) -> Poll<Result<T>> {
+        if written.is_ready() {
+            self.stall = None;
+            return written;
+        }
+        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(STALL_MAX)));
+        ready!(stall.as_mut().poll(context));
+        Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the peer takes nothing")))
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.watch(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let Self { stream, is_refused, linger, .. } = self.get_mut();
+        if linger.is_none() {
+            ready!(Pin::new(&mut *stream).poll_shutdown(context))?;
+        }
+        if !is_refused.load(Ordering::Relaxed) {
+            return Poll::Ready(Ok(()));
+        }
+        let linger = linger.get_or_insert_with(|| Linger {
+            quiet: Box::pin(sleep(LINGER_QUIET_MAX)),
+            end: Instant::now() + LINGER_MAX,
+            bytes: 0,
+        });
+        linger.poll(stream, context).map(Ok)
+    }
+}
+
+impl Linger {
+    /// Ready when the peer has closed, or has said nothing for a while, or far too much.
+    fn poll(&mut self, stream: &mut TcpStream, context: &mut Context<'_>) -> Poll<()> {
+        let mut scratch = [0; 16 << 10];
+        loop {
+            let mut buffer = ReadBuf::new(&mut scratch);
+            let read = Pin::new(&mut *stream).poll_read(context, &mut buffer);
+            let count = buffer.filled().len();
+            match read {
+                Poll::Pending => return self.quiet.as_mut().poll(context),
+                Poll::Ready(Ok(())) if count > 0 => {
+                    self.bytes += count;
+                    if self.bytes > LINGER_BYTES_MAX {
+                        return Poll::Ready(());
+                    }
+                    let quiet_until = Instant::now() + LINGER_QUIET_MAX;
+                    self.quiet.as_mut().reset(quiet_until.min(self.end));
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Accounts and devices.
+
+use accounts::{Accounts, KdfCost, Login};
+use engine::{Databases, Limits};
+use serde_json::json;
+use server::Config;
+
+use crate::{ADMIN, PASSWORD, Running, push};
+
+#[test]
+fn an_account_is_made_once_whatever_the_case() {
+    let server = Running::new();
+    let account = |login| json!({ "login": login, "password": PASSWORD });
+    let answer = server.post("/v1/accounts", "", &account("Ada"));
+    assert_eq!((answer.status, answer.json()), (201, json!({ "login": "ada" })));
+    server.post("/v1/accounts", "", &account("ada")).refused("account_exists");
+    server.client("ADA");
+}
+
+#[test]
+fn where_registration_is_closed_only_the_operator_makes_accounts() {
+    let server = Running::with(|config| config.registration_open = false);
+    let account = json!({ "login": "ada", "password": PASSWORD });
+    for token in ["", "another secret", &ADMIN[1..]] {
+        server.post("/v1/accounts", token, &account).refused("registration_closed");
+    }
+    assert_eq!(server.post("/v1/accounts", ADMIN, &account).status, 201);
+    let server = Running::with(|config: &mut Config| {
+        config.registration_open = false;
+        config.admin_token = None;
+    });
+    server.post("/v1/accounts", "", &account).refused("registration_closed");
+    server.post("/v1/accounts", ADMIN, &account).refused("registration_closed");
+}
+
+#[test]
+fn another_password_replaces_the_old_one_and_devices_stay() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let change = |password: &str, new: &str| {
+        let body = json!({ "login": "ada", "password": password, "new_password": new });
+        server.json("PUT", "/v1/accounts/password", "", body.to_string().as_bytes())
+    };
+    change("not the password", "another password").refused("wrong_password");
+    change("short", "another password").refused("wrong_password");
+    change(PASSWORD, "short").refused("invalid_password");
+    assert_eq!(change(PASSWORD, "another password").status, 204);
+    change(PASSWORD, "a third password").refused("wrong_password");
+    let client = json!({ "login": "ada", "password": "another password" });
+    assert_eq!(server.post("/v1/clients", "", &client).status, 201);
+    server.check_works(&token);
+}
+
+#[test]
+fn devices_are_listed_with_what_is_known_of_them() {
+    let server = Running::new();
+    let token = server.account("ada");
+    server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
+    let (second, second_token) = server.client("ada");
+    let list = server.get("/v1/clients", &second_token).json();
+    let clients = list["clients"].as_array().unwrap();
+    assert_eq!(clients.len(), 2);
+    assert_eq!((&clients[0]["cursor"], &clients[0]["current"]), (&json!(2), &json!(false)));
+    assert!(clients[0]["seen_ms"].as_u64().unwrap() > 0);
+    assert_eq!(clients[1]["client_id"], second);
+    assert_eq!((&clients[1]["name"], &clients[1]["current"]), (&json!("a device"), &json!(true)));
+    assert_eq!((&clients[1]["cursor"], &clients[1]["seen_ms"]), (&json!(0), &json!(0)));
+    server.get("/v1/sync/delta", &second_token);
+    // The vault's writer takes what comes in order: when this is answered, the pull has been noted.
+    server.post("/v1/sync/delta", &token, &push(&[]));
+    let list = server.get("/v1/clients", &token).json();
+    assert_eq!(list["clients"][1]["cursor"], 2);
+}
+
+#[test]
+fn a_revoked_device_takes_those_with_it_that_it_registered() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let (phone, phone_token) = server.client("ada");
+    let answer = server.post("/v1/clients", &phone_token, &json!({ "name": "its copy" }));
+    assert_eq!(answer.status, 201);
+    let (_, copy_token) = answer.client();
+    server.check_works(&copy_token);
+    assert_eq!(server.delete(&format!("/v1/clients/{phone}"), &token).status, 204);
+    server.get("/v1/sync/delta", &phone_token).refused("invalid_token");
+    server.get("/v1/sync/delta", &copy_token).refused("invalid_token");
+    server.post("/v1/clients", &phone_token, &json!({})).refused("invalid_token");
+    server.delete(&format!("/v1/clients/{phone}"), &token).refused("not_found");
+    assert_eq!(server.get("/v1/clients", &token).json()["clients"].as_array().unwrap().len(), 1);
+    server.check_works(&token);
+}
+
+#[test]
+fn a_device_may_revoke_itself() {
+    let server = Running::new();
+    server.account("ada");
+    let (id, token) = server.client("ada");
+    assert_eq!(server.delete(&format!("/v1/clients/{id}"), &token).status, 204);
+    server.get("/v1/clients", &token).refused("invalid_token");
+}
+
+#[test]
+fn another_users_token_reaches_nothing() {
+    let server = Running::new();
+    let (ada, bob) = (server.account("ada"), server.account("bob"));
+    let (adas_phone, _) = server.client("ada");
+    server.post("/v1/sync/delta", &ada, &push(&[(1, "ada's")]));
+    server.delete(&format!("/v1/clients/{adas_phone}"), &bob).refused("not_found");
+    assert_eq!(server.get("/v1/sync/delta", &bob).json()["messages"], json!([]));
+    assert_eq!(server.get("/v1/clients", &bob).json()["clients"].as_array().unwrap().len(), 1);
+    assert_eq!(server.get("/v1/clients", &ada).json()["clients"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_token_of_an_account_that_another_process_removed_is_refused() {
+    let server = Running::new();
+    let (ada, bob) = (server.account("ada"), server.account("bob"));
+    server.check_works(&ada);
+    let databases = Databases::start(Limits::default()).unwrap();
+    let cost = KdfCost::insecure_for_tests(1);
+    let accounts = Accounts::open(&databases, server.data.path(), cost).unwrap();
+    accounts.remove(&Login::parse("ada").unwrap()).unwrap();
+    server.get("/v1/sync/delta", &ada).refused("invalid_token");
+    server.post("/v1/sync/delta", &ada, &push(&[(1, "a")])).refused("invalid_token");
+    let client = json!({ "login": "ada", "password": PASSWORD });
+    server.post("/v1/clients", "", &client).refused("wrong_password");
+    server.check_works(&bob);
+}
+
+#[test]
+fn a_login_without_an_account_looks_like_a_wrong_password() {
+    let server = Running::new();
+    server.account("ada");
+    let client = |login| json!({ "login": login, "password": "not the password" });
+    let (known, unknown) = (
+        server.post("/v1/clients", "", &client("ada")),
+        server.post("/v1/clients", "", &client("eve")),
+    );
+    known.refused("wrong_password");
+    assert_eq!((known.status, known.json()), (unknown.status, unknown.json()));
+}
+
+#[test]
+fn failed_logins_are_slowed_down_and_devices_are_not() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let client = json!({ "login": "ada", "password": "not the password" });
+    let refused =
+        (0..50).map(|_| server.post("/v1/clients", "", &client)).find(|a| a.status == 429);
+    let refused = refused.expect("50 attempts are too many");
+    refused.refused("too_many_attempts");
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
+    server.check_works(&token);
+}

@@ -1,0 +1,157 @@
+//! Every input has a limit, and past it comes a code.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use prost::Message as _;
+use protocol::PushRequest;
+use serde_json::json;
+use ureq::SendBody;
+
+use crate::{Running, bearer, push, wire_message};
+
+#[test]
+fn one_message_more_than_the_limit_is_too_many() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let messages: Vec<_> = (1..=40_001).map(|millis| wire_message(millis, "x")).collect();
+    let request = PushRequest { messages: messages.clone() };
+    let headers = [("authorization", &*bearer(&token)), ("content-type", protocol::PROTOBUF)];
+    let answer = server.send("POST", "/v1/sync/delta", &headers, &request.encode_to_vec());
+    answer.refused("too_large");
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("40000"));
+    let body = serde_json::to_vec(&request).unwrap();
+    server.json("POST", "/v1/sync/delta", &token, &body).refused("too_large");
+    let request = PushRequest { messages: messages[1..].to_vec() };
+    let answer = server.send("POST", "/v1/sync/delta", &headers, &request.encode_to_vec());
+    assert_eq!((answer.status, &answer.json()["stored"]), (200, &json!(40_000)));
+}
+
+/// Two bytes each on the wire: decoded, they would take half a gigabyte.
+#[test]
+fn millions_of_empty_messages_are_counted_before_they_are_decoded() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let body = [10, 0].repeat(8 << 20);
+    let headers = [("authorization", &*bearer(&token)), ("content-type", protocol::PROTOBUF)];
+    server.send("POST", "/v1/sync/delta", &headers, &body).refused("too_large");
+    server.check_works(&token);
+}
+
+#[test]
+fn seventeen_megabytes_are_too_large_with_and_without_their_length() {
+    let server = Running::new();
+    let (ada, bob) = (server.account("ada"), server.account("bob"));
+    let body = vec![b' '; 17 << 20];
+    let headers = [("authorization", &*bearer(&ada)), ("content-type", protocol::JSON)];
+    let answer = server.send("POST", "/v1/sync/delta", &headers, &body);
+    answer.refused("too_large");
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("16777216"));
+    assert_eq!(answer.header("connection"), "close");
+    let chunked = SendBody::from_owned_reader(std::io::Cursor::new(body));
+    server.send("POST", "/v1/sync/delta", &headers, chunked).refused("too_large");
+    server.check_works(&ada);
+    server.check_works(&bob);
+}
+
+#[test]
+fn calls_without_messages_take_small_bodies_only() {
+    let server = Running::new();
+    let body = vec![b' '; 65_537];
+    server.json("POST", "/v1/accounts", "", &body).refused("too_large");
+    server.json("POST", "/v1/clients", "", &body).refused("too_large");
+    server.json("PUT", "/v1/accounts/password", "", &body).refused("too_large");
+}
+
+#[test]
+fn the_limit_of_an_answer_is_the_server_s() {
+    let server = Running::with(|config| config.messages_count_max = 3);
+    let token = server.account("ada");
+    let request = push(&[(1, "a"), (2, "b"), (3, "c"), (4, "d")]);
+    server.post("/v1/sync/delta", &token, &request).refused("too_large");
+    server.get("/v1/sync/delta?limit=4", &token).refused("too_large");
+    assert_eq!(server.get("/v1/sync/delta?limit=3", &token).status, 200);
+    for query in ["limit=0", "limit=-1", "limit=x", "cursor=-1", "cursor=1.5", "curser=1"] {
+        server.get(&format!("/v1/sync/delta?{query}"), &token).refused("malformed");
+    }
+    server.get("/v1/sync/full?cursor=x", &token).refused("malformed");
+}
+
+#[test]
+fn an_account_has_only_so_many_devices() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let refused = (0..accounts::CLIENTS_COUNT_MAX)
+        .map(|_| server.post("/v1/clients", &token, &json!({})))
+        .find(|answer| answer.status != 201);
+    refused.expect("there is a limit").refused("too_large");
+}
+
+/// A connection that speaks byte by byte.
+fn connect(server: &Running) -> TcpStream {
+    let stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    stream
+}
+
+fn read_all(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_slow_body_is_given_up_and_others_are_served_meanwhile() {
+    let server = Running::with(|config| config.request_timeout = Duration::from_millis(500));
+    let token = server.account("ada");
+    let mut slow: Vec<_> = (0..20).map(|_| connect(&server)).collect();
+    for stream in &mut slow {
+        write!(
+            stream,
+            "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
+        )
+        .unwrap();
+    }
+    server.check_works(&token);
+    for stream in slow {
+        let answer = read_all(stream);
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+        assert!(answer.contains(r#""code":"timeout""#), "{answer}");
+    }
+    server.check_works(&token);
+}
+
+#[test]
+fn a_slow_head_is_given_up() {
+    let server = Running::with(|config| config.request_timeout = Duration::from_millis(500));
+    let mut stream = connect(&server);
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost:").unwrap();
+    let answer = read_all(stream);
+    assert!(!answer.contains("200 OK"), "{answer}");
+    assert_eq!(server.get("/healthz", "").status, 200);
+}
+
+#[test]
+fn connections_past_the_limit_wait_for_their_turn() {
+    let server = Running::with(|config| config.connections_max = 2);
+    let mut held = connect(&server);
+    held.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
+    // The harness' own connection is the second; the third is served when the first has gone.
+    let mut waiting = connect(&server);
+    waiting.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    assert_eq!(server.get("/healthz", "").status, 200);
+    drop(held);
+    assert!(read_all(waiting).contains("200 OK"));
+}
+
+#[test]
+fn a_head_that_is_too_large_is_refused() {
+    let server = Running::new();
+    let mut stream = connect(&server);
+    let head = format!("GET /healthz HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(20 << 10));
+    stream.write_all(head.as_bytes()).unwrap();
+    let answer = read_all(stream);
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+}

@@ -1,0 +1,222 @@
+//! The server over real sockets.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test, also in its helpers, a panic is the report"
+)]
+
+mod accounts;
+mod bad_input;
+mod document;
+mod limits;
+mod openapi;
+mod operation;
+mod sync;
+
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ::accounts::KdfCost;
+use crdt::{Node, Timestamp};
+use serde_json::{Value, json};
+use server::{AdminToken, Config, Server};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use ureq::http::{HeaderMap, Request};
+use ureq::{Agent, AsSendBody};
+
+const PASSWORD: &str = "correct horse battery";
+const ADMIN: &str = "the operator's secret";
+
+/// A server in this process, with a data directory of its own.
+struct Running {
+    address: SocketAddr,
+    agent: Agent,
+    openapi: Value,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+    data: TempDir,
+}
+
+impl Running {
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(configure: impl FnOnce(&mut Config)) -> Self {
+        Self::on(tempfile::tempdir().unwrap(), configure)
+    }
+
+    fn on(data: TempDir, configure: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            data: data.path().to_owned(),
+            registration_open: true,
+            admin_token: Some(AdminToken::new(ADMIN.to_owned())),
+            kdf: KdfCost::insecure_for_tests(1),
+            ..Config::default()
+        };
+        configure(&mut config);
+        let (stop, stopped) = oneshot::channel();
+        let (tell, told) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            runtime.block_on(async {
+                let server = Server::bind(config).await.unwrap();
+                tell.send(server.address()).unwrap();
+                server.run(async { stopped.await.unwrap() }).await.unwrap();
+            });
+        });
+        let address = told.recv().unwrap();
+        // A test that waits for ever is worse than one that fails.
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            // Less than the shortest `request_timeout` here, after which the server closes idle connections.
+            .max_idle_age(Duration::from_millis(100))
+            .timeout_global(Some(Duration::from_mins(1)));
+        let agent = Agent::new_with_config(agent.build());
+        let mut server = Self { address, agent, openapi: Value::Null, stop, thread, data };
+        server.openapi = server.get("/v1/openapi.json", "").json();
+        server
+    }
+
+    /// Stops it, and hands the data directory back.
+    fn stop(self) -> TempDir {
+        drop(self.agent);
+        self.stop.send(()).unwrap();
+        self.thread.join().unwrap();
+        self.data
+    }
+
+    fn get(&self, path: &str, token: &str) -> Answer {
+        self.send("GET", path, &[("authorization", &bearer(token))], ())
+    }
+
+    fn delete(&self, path: &str, token: &str) -> Answer {
+        self.send("DELETE", path, &[("authorization", &bearer(token))], ())
+    }
+
+    fn post(&self, path: &str, token: &str, body: &Value) -> Answer {
+        self.json("POST", path, token, body.to_string().as_bytes())
+    }
+
+    fn json(&self, method: &str, path: &str, token: &str, body: &[u8]) -> Answer {
+        let headers = [("authorization", &*bearer(token)), ("content-type", protocol::JSON)];
+        self.send(method, path, &headers, body)
+    }
+
+    fn protobuf(&self, path: &str, token: &str, body: &[u8]) -> Answer {
+        let headers = [
+            ("authorization", &*bearer(token)),
+            ("content-type", protocol::PROTOBUF),
+            ("accept", protocol::PROTOBUF),
+        ];
+        self.send("POST", path, &headers, body)
+    }
+
+    /// Sends a request; asserts that the document knows the answer's status.
+    fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl AsSendBody,
+    ) -> Answer {
+        let mut request =
+            Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+        for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
+            request = request.header(*name, *value);
+        }
+        let response = self.agent.run(request.body(body).unwrap()).unwrap();
+        let (parts, mut body) = response.into_parts();
+        let body = body.with_config().limit(u64::MAX).read_to_vec().unwrap();
+        let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, body };
+        openapi::check_documented(&self.openapi, method, path, answer.status);
+        answer
+    }
+
+    /// Makes an account; returns the token of its first device.
+    fn account(&self, login: &str) -> String {
+        let account = json!({ "login": login, "password": PASSWORD });
+        assert_eq!(self.post("/v1/accounts", "", &account).status, 201);
+        self.client(login).1
+    }
+
+    /// Registers a device; returns its id and token.
+    fn client(&self, login: &str) -> (String, String) {
+        let client = json!({ "login": login, "password": PASSWORD, "name": "a device" });
+        let answer = self.post("/v1/clients", "", &client);
+        assert_eq!(answer.status, 201);
+        answer.client()
+    }
+
+    /// Pushes one message, and expects that it is stored: the server is well, and so is this user.
+    fn check_works(&self, token: &str) {
+        let cursor =
+            self.get("/v1/sync/delta?limit=1&cursor=9999999", token).json()["cursor"].clone();
+        let millis = 1_000_000 + cursor.as_u64().unwrap();
+        let answer = self.post("/v1/sync/delta", token, &push(&[(millis, "works")]));
+        assert_eq!((answer.status, &answer.json()["stored"]), (200, &json!(1)));
+    }
+}
+
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    #[track_caller]
+    fn json(&self) -> Value {
+        let value = serde_json::from_slice(&self.body);
+        value.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
+    }
+
+    fn protobuf<T: prost::Message + Default>(&self) -> T {
+        assert_eq!(self.header("content-type"), protocol::PROTOBUF);
+        T::decode(&self.body[..]).unwrap()
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// Asserts a refusal with this code, and the code's own status.
+    #[track_caller]
+    fn refused(&self, code: &str) {
+        let body = self.json();
+        assert_eq!(body["error"]["code"], code, "{} {body}", self.status);
+        assert_eq!(self.status, code.parse::<protocol::ErrorCode>().unwrap().status());
+        assert_eq!(self.header("content-type"), protocol::JSON);
+        assert!(!body["error"]["message"].as_str().unwrap().is_empty());
+    }
+
+    fn client(&self) -> (String, String) {
+        let body = self.json();
+        (body["client_id"].as_str().unwrap().to_owned(), body["token"].as_str().unwrap().to_owned())
+    }
+}
+
+fn bearer(token: &str) -> String {
+    if token.is_empty() { String::new() } else { format!("Bearer {token}") }
+}
+
+fn timestamp(millis: u64) -> Timestamp {
+    Timestamp::new(millis, 0, Node(7)).unwrap()
+}
+
+/// A push request in JSON: times and contents.
+fn push(messages: &[(u64, &str)]) -> Value {
+    json!({ "messages": messages.iter().map(|(millis, content)| message(*millis, content)).collect::<Vec<_>>() })
+}
+
+fn message(millis: u64, content: &str) -> Value {
+    serde_json::to_value(wire_message(millis, content)).unwrap()
+}
+
+fn wire_message(millis: u64, content: &str) -> protocol::Message {
+    crdt::Message { timestamp: timestamp(millis), content: content.to_owned().into() }.into()
+}

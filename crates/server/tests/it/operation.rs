@@ -1,0 +1,129 @@
+//! What operators see: health, metrics, the front page, stopping, restarting.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::{Running, push};
+
+#[test]
+fn it_says_that_it_is_well_and_what_it_is() {
+    let server = Running::new();
+    assert_eq!(server.get("/healthz", "").json(), json!({ "status": "ok" }));
+    let page = server.get("/", "");
+    assert!(page.header("content-type").starts_with("text/html"));
+    assert!(String::from_utf8(page.body).unwrap().contains("/v1/openapi.json"));
+}
+
+#[test]
+fn it_counts_requests_and_messages() {
+    let server = Running::new();
+    let token = server.account("ada");
+    server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
+    server.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
+    server.get("/v1/nowhere", "").refused("not_found");
+    let metrics = String::from_utf8(server.get("/metrics", "").body).unwrap();
+    for line in [
+        r#"warren_requests_total{method="POST",route="/v1/sync/delta",status="200"} 2"#,
+        r#"warren_requests_total{method="GET",route="none",status="404"} 1"#,
+        "warren_messages_stored_total 2",
+        "warren_messages_known_total 1",
+        "warren_databases_open 2",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "no {line} in\n{metrics}");
+    }
+    for name in
+        ["warren_request_duration_seconds_bucket{", "warren_connections ", "warren_cache_bytes "]
+    {
+        assert!(metrics.lines().any(|line| line.starts_with(name)), "no {name} in\n{metrics}");
+    }
+}
+
+#[test]
+fn several_servers_count_apart() {
+    let (one, two) = (Running::new(), Running::new());
+    let token = one.account("ada");
+    one.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
+    let metrics = String::from_utf8(two.get("/metrics", "").body).unwrap();
+    assert!(!metrics.contains("warren_messages_stored_total"), "{metrics}");
+}
+
+#[test]
+fn a_restarted_server_has_what_was_acknowledged() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let before = server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")])).json();
+    let server = Running::on(server.stop(), |_| {});
+    let page = server.get("/v1/sync/delta", &token).json();
+    assert_eq!(page["messages"], push(&[(1, "a"), (2, "b")])["messages"]);
+    assert_eq!(page["fingerprint"], before["fingerprint"]);
+}
+
+#[test]
+fn a_stopping_server_answers_the_push_that_it_has_taken() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let body = push(&[(1, "a")]).to_string();
+    let stream = TcpStream::connect(server.address).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    write!(
+        stream,
+        "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nexpect: 100-continue\r\n\r\n",
+        body.len()
+    )
+    .unwrap();
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    // The handler is reading the body by then.
+    assert_eq!(line, "HTTP/1.1 100 Continue\r\n");
+    server.stop.send(()).unwrap();
+    // The listener is gone once the server has heard of it.
+    while TcpStream::connect(server.address).is_ok() {
+        std::thread::yield_now();
+    }
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut answer = String::new();
+    reader.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("HTTP/1.1 200 OK") && answer.contains(r#""stored":1"#), "{answer}");
+    server.thread.join().unwrap();
+    let server = Running::on(server.data, |_| {});
+    assert_eq!(server.get("/v1/sync/delta", &token).json()["cursor"], 1);
+}
+
+#[test]
+fn a_damaged_vault_is_told_to_nobody_else_and_in_no_detail() {
+    let server = Running::new();
+    let ada = server.account("ada");
+    let vaults = server.data.path().join("vaults");
+    let adas: Vec<_> = files_below(&vaults);
+    let bob = server.account("bob");
+    let data = server.stop();
+    assert_eq!(adas.iter().filter(|file| file.extension().unwrap() == "sqlite").count(), 1);
+    for file in adas.iter().filter(|file| file.exists()) {
+        std::fs::write(file, [7; 8_192]).unwrap();
+    }
+    let server = Running::on(data, |_| {});
+    let answer = server.get("/v1/sync/delta", &ada);
+    answer.refused("internal");
+    let told = String::from_utf8(answer.body).unwrap();
+    assert!(!told.contains("vaults") && !told.contains("key"), "{told}");
+    server.check_works(&bob);
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn an_address_in_use_is_told() {
+    let server = Running::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let config = server::Config { listen: server.address, ..server::Config::default() };
+    let error = runtime.block_on(server::Server::bind(config)).err().unwrap();
+    assert!(matches!(error, server::Error::Listen { .. }), "{error}");
+}
