@@ -21,8 +21,8 @@ use crdt::Fingerprint;
 pub struct Device {
     /// The arrival number up to which it has what the server has.
     pub cursor: u64,
-    /// Messages that the server has not acknowledged.
-    pub unsent: u64,
+    /// Whether it has messages that the server has not acknowledged.
+    pub has_unsent: bool,
     /// All its messages, sent or not.
     pub fingerprint: Fingerprint,
 }
@@ -101,7 +101,7 @@ impl Round {
         if server.more || server.cursor > device.cursor {
             return Step::Pull;
         }
-        if device.unsent > 0 {
+        if device.has_unsent {
             return Step::Push;
         }
         let equal = server.cursor == device.cursor && server.fingerprint == device.fingerprint;
@@ -188,7 +188,7 @@ mod tests {
         fn device(&self) -> Device {
             Device {
                 cursor: self.cursor,
-                unsent: self.messages.values().filter(|sent| !**sent).count() as u64,
+                has_unsent: self.messages.values().any(|sent| !sent),
                 fingerprint: fingerprint(self.messages.keys()),
             }
         }
@@ -232,7 +232,8 @@ mod tests {
     #[test]
     fn nothing_to_do_is_one_pull() {
         let mut round = Round::new();
-        let device = Device { cursor: 4, unsent: 0, fingerprint: fingerprint([1, 2].iter()) };
+        let device =
+            Device { cursor: 4, has_unsent: false, fingerprint: fingerprint([1, 2].iter()) };
         assert_eq!(round.next(&device), Step::Pull);
         round.pulled(Pulled { cursor: 4, more: false, fingerprint: device.fingerprint }, 4);
         assert!(matches!(round.next(&device), Step::Done(Outcome { equal: true, .. })));
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn a_server_that_never_moves_does_not_hold_the_device() {
         let mut round = Round::new();
-        let device = Device { cursor: 4, unsent: 0, fingerprint: Fingerprint::default() };
+        let device = Device { cursor: 4, has_unsent: false, fingerprint: Fingerprint::default() };
         let stuck = Pulled { cursor: 4, more: true, fingerprint: fingerprint([9].iter()) };
         let mut steps = Vec::new();
         for _ in 0..10 {

@@ -19,8 +19,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
 /// An answer is a page of messages with framing; more than this is no answer of ours.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
-/// A server reached over HTTP.
-#[derive(Debug)]
+/// A server reached over HTTP. Clones share their connections.
+#[derive(Clone, Debug)]
 pub struct Http {
     agent: Agent,
     server: String,
@@ -102,7 +102,7 @@ impl Transport for Http {
         self.get(&format!("/v1/sync/delta?cursor={cursor}&limit={limit}"), token)
     }
 
-    fn push(&mut self, token: &str, request: PushRequest) -> Result<PushResponse> {
-        self.post("/v1/sync/delta", Some(token), &request)
+    fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse> {
+        self.post("/v1/sync/delta", Some(token), request)
     }
 }

@@ -55,8 +55,7 @@ pub(crate) fn add(
     Ok(Kept::Known)
 }
 
-/// The server has it.
-pub(crate) fn mark_sent(db: &Connection, timestamp: Timestamp) -> Result<()> {
+fn mark_sent(db: &Connection, timestamp: Timestamp) -> Result<()> {
     let sql = "UPDATE warren_message SET sent = 1 WHERE timestamp = ?1 AND sent = 0";
     db.prepare_cached(sql)?.execute([timestamp.to_bytes()])?;
     Ok(())
@@ -87,13 +86,35 @@ pub(crate) fn unsent_count(db: &Connection) -> Result<u64> {
     Ok(count.cast_unsigned())
 }
 
-/// The oldest unsent messages, up to `count_max` of them and about `bytes_max` of content.
-pub(crate) fn unsent_page(
-    db: &Connection,
-    count_max: usize,
-    bytes_max: usize,
-) -> Result<Vec<Message>> {
-    page(db, "sent = 0", count_max, bytes_max)
+/// Whether there is a message that the server has not acknowledged.
+pub(crate) fn is_unsent(db: &Connection) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_message WHERE sent = 0)";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// The oldest unsent messages.
+pub(crate) struct UnsentPage {
+    pub(crate) messages: Vec<Message>,
+    /// The newest row of the log when the page was read: what came later is not in it.
+    id_max: i64,
+}
+
+impl UnsentPage {
+    /// Up to `count_max` messages and about `bytes_max` of content.
+    pub(crate) fn read(db: &Connection, count_max: usize, bytes_max: usize) -> Result<Self> {
+        let sql = "SELECT coalesce(max(id), 0) FROM warren_message";
+        let id_max = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        Ok(Self { messages: page(db, "sent = 0", count_max, bytes_max)?, id_max })
+    }
+
+    /// The server has them.
+    pub(crate) fn mark_sent(&self, db: &Connection) -> Result<()> {
+        let Some(last) = self.messages.last() else { return Ok(()) };
+        let sql =
+            "UPDATE warren_message SET sent = 1 WHERE sent = 0 AND timestamp <= ?1 AND id <= ?2";
+        db.prepare_cached(sql)?.execute((last.timestamp.to_bytes(), self.id_max))?;
+        Ok(())
+    }
 }
 
 /// The oldest messages that the state does not have yet.

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use crate::adopt;
 use crate::error::{Error, Result};
-use crate::log::{self, Kept, Origin};
+use crate::log::{self, Kept, Origin, UnsentPage};
 use crate::merge;
 use crate::meta::{self, Key};
 use crate::replica::Replica;
@@ -37,7 +37,7 @@ pub trait Transport {
     /// `GET /v1/sync/delta`.
     fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse>;
     /// `POST /v1/sync/delta`.
-    fn push(&mut self, token: &str, request: PushRequest) -> Result<PushResponse>;
+    fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse>;
 }
 
 /// How far a sync is.
@@ -131,6 +131,7 @@ impl Replica {
             token,
             now: Now { device_ms: at_ms, offset_ms: 0 },
             sent: 0,
+            to_send: 0,
             renames: 0,
             options,
             report,
@@ -173,6 +174,7 @@ struct Session<'a> {
     token: String,
     now: Now,
     sent: u64,
+    to_send: u64,
     renames: u32,
     report: Report,
 }
@@ -202,7 +204,7 @@ impl Session<'_> {
         let db = &self.replica.db;
         Ok(Device {
             cursor: meta::number(db, Key::Cursor)?,
-            unsent: log::unsent_count(db)?,
+            has_unsent: log::is_unsent(db)?,
             fingerprint: meta::fingerprint(db)?,
         })
     }
@@ -242,9 +244,12 @@ impl Session<'_> {
 
     fn push(&mut self, round: &mut Round) -> Result<()> {
         let db = &self.replica.db;
-        let page = log::unsent_page(db, PAGE_COUNT_MAX, PAGE_BYTES_MAX)?;
-        let messages = page.iter().cloned().map(Into::into).collect();
-        let answer = match self.transport.push(&self.token, PushRequest { messages }) {
+        if self.sent == 0 {
+            self.to_send = log::unsent_count(db)?;
+        }
+        let page = UnsentPage::read(db, PAGE_COUNT_MAX, PAGE_BYTES_MAX)?;
+        let messages = page.messages.iter().cloned().map(Into::into).collect();
+        let answer = match self.transport.push(&self.token, &PushRequest { messages }) {
             Err(Error::Refused { code: ErrorCode::TimestampConflict, .. })
                 if self.renames < RENAMES_COUNT_MAX =>
             {
@@ -260,16 +265,13 @@ impl Session<'_> {
             fingerprint: fingerprint(answer.fingerprint.as_ref())?,
         };
         self.replica.transaction(|db| {
-            for message in &page {
-                log::mark_sent(db, message.timestamp)?;
-            }
+            page.mark_sent(db)?;
             let cursor = meta::number(db, Key::Cursor)?;
             meta::set_number(db, Key::Cursor, pushed.cursor_after(cursor))
         })?;
-        self.sent += page.len() as u64;
+        self.sent += page.messages.len() as u64;
         self.report.sent += answer.stored;
-        let total = self.sent + log::unsent_count(&self.replica.db)?;
-        (self.options.progress)(Progress::Sent(self.sent, total));
+        (self.options.progress)(Progress::Sent(self.sent, self.sent.max(self.to_send)));
         round.pushed(pushed);
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! Copied files, restored files, lost answers, wrong clocks: nothing is lost, nothing is there twice.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use replica::Replica;
 
 use crate::support::{Device, MORNING_MS, MemoryServer};
@@ -52,7 +55,7 @@ fn a_copy_that_hides_is_noticed_by_the_server_and_its_changes_are_named_anew() {
     }
 }
 
-fn replica_identity(path: &std::path::Path) -> String {
+fn replica_identity(path: &Path) -> String {
     let fresh = path.with_file_name("fresh.db");
     std::fs::copy(path, &fresh).unwrap();
     drop(Replica::open(&fresh).unwrap());
@@ -60,7 +63,6 @@ fn replica_identity(path: &std::path::Path) -> String {
     let sql = "SELECT value FROM warren_meta WHERE key = 'identity'";
     let of_fresh: String = db.query_row(sql, [], |row| row.get(0)).unwrap();
     let machine = of_fresh.rsplit_once(':').unwrap().0.to_owned();
-    use std::os::unix::fs::MetadataExt;
     format!("{machine}:{}", std::fs::metadata(path).unwrap().ino())
 }
 

@@ -1,6 +1,7 @@
 //! Replicas against a server that is a list in memory: real files, real SQLite, no network.
 //!
 //! "Any program" is a second connection to the file that knows nothing of Warren.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod capture;
 mod chinook;

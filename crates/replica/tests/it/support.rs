@@ -60,13 +60,13 @@ impl Transport for MemoryServer {
         self.answer(answer)
     }
 
-    fn push(&mut self, _: &str, request: PushRequest) -> Result<PushResponse> {
+    fn push(&mut self, _: &str, request: &PushRequest) -> Result<PushResponse> {
         let known: BTreeMap<_, _> =
             self.messages.iter().map(|m| (m.timestamp, m.content.clone())).collect();
         let mut new = Vec::new();
         let count = request.messages.len();
-        for message in request.messages {
-            let message = Message::try_from(message).unwrap();
+        for message in &request.messages {
+            let message = Message::try_from(message.clone()).unwrap();
             match known.get(&message.timestamp) {
                 Some(content) if *content != message.content => {
                     let code = ErrorCode::TimestampConflict;
@@ -94,7 +94,8 @@ pub(crate) struct Device {
     pub(crate) path: PathBuf,
     pub(crate) app: Connection,
     pub(crate) clock_ms: u64,
-    _folder: Option<TempDir>,
+    /// Deleted with the device that made it.
+    folder: Option<TempDir>,
 }
 
 /// 2026-11-21T08:00:00Z
@@ -105,7 +106,7 @@ impl Device {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("app.db");
         let mut device = Self::open(&path);
-        device._folder = Some(folder);
+        device.folder = Some(folder);
         device.app.execute_batch(schema).unwrap();
         device
     }
@@ -114,7 +115,7 @@ impl Device {
         let app = Connection::open(path).unwrap();
         app.pragma_update(None, "foreign_keys", true).unwrap();
         app.busy_timeout(Duration::from_secs(10)).unwrap();
-        Self { path: path.to_owned(), app, clock_ms: MORNING_MS, _folder: None }
+        Self { path: path.to_owned(), app, clock_ms: MORNING_MS, folder: None }
     }
 
     pub(crate) fn tracked(schema: &str, server: &mut MemoryServer) -> Self {
