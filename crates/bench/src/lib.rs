@@ -1,0 +1,16 @@
+//! Measuring Warren beside the bare cost of the work, in one run on one machine.
+//!
+//! # Invariants
+//! - Candidates run in alternating order, each on fresh files, with the same durability, which is
+//!   read back and reported.
+//! - A report says machine, commit and settings, and gives ratios with their spread; a figure of one
+//!   machine alone is no claim.
+//!
+//! # Not here
+//! - Flags and printing → `cli`.
+#![forbid(unsafe_code)]
+
+mod machine;
+mod measure;
+mod served;
+pub mod sync;

@@ -1,0 +1,155 @@
+//! `warren account`: the operator's side of accounts, on the data directory itself.
+//!
+//! It works beside a running server: both read the accounts file at every call.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use accounts::{Accounts, KdfCost, Login, Password};
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use engine::{Databases, Limits};
+use serde_json::json;
+use sync_store::Vaults;
+
+use crate::clock::now_ms;
+use crate::output::{Output, moment};
+use crate::password::{self, Source};
+
+/// Make, list and remove the accounts of a data directory.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Add(Add),
+    List(List),
+    Remove(Remove),
+    Password(Change),
+}
+
+/// Make an account, with an empty vault.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren account add ada\n  \
+                        warren account add ada --password-file secret.txt --data /srv/warren")]
+pub(crate) struct Add {
+    login: String,
+    #[command(flatten)]
+    password: Source,
+    #[command(flatten)]
+    data: Data,
+}
+
+/// List the accounts.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren account list --json")]
+pub(crate) struct List {
+    #[command(flatten)]
+    data: Data,
+}
+
+/// Remove an account with its devices and its vault, for good.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren account remove ada --yes")]
+pub(crate) struct Remove {
+    login: String,
+    /// Do it: nothing brings the vault back but a backup.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    data: Data,
+}
+
+/// Change an account's password. Devices stay signed in.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren account password ada\n  \
+                        warren account password ada --password-file old.txt --new-password-file new.txt")]
+pub(crate) struct Change {
+    login: String,
+    #[command(flatten)]
+    password: Source,
+    /// Read the new password from the first line of this file.
+    #[arg(long, value_name = "FILE")]
+    new_password_file: Option<PathBuf>,
+    #[command(flatten)]
+    data: Data,
+}
+
+/// The data directory.
+#[derive(Args)]
+pub(crate) struct Data {
+    /// The server's data directory.
+    #[arg(long, default_value = "./data", value_name = "DIR")]
+    pub(crate) data: PathBuf,
+}
+
+/// A data directory, open.
+pub(crate) struct House {
+    pub(crate) accounts: Accounts,
+    pub(crate) vaults: Vaults,
+}
+
+impl House {
+    pub(crate) fn open(data: &Path) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(data).with_context(|| data.display().to_string())?;
+        let databases = Arc::new(Databases::start(Limits::default())?);
+        let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
+        Ok(Self { accounts, vaults: Vaults::new(databases, data.to_owned()) })
+    }
+}
+
+pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
+    match command {
+        Command::Add(arguments) => add(&arguments, output),
+        Command::List(arguments) => list(&arguments, output),
+        Command::Remove(arguments) => remove(&arguments, output),
+        Command::Password(arguments) => change(&arguments, output),
+    }
+}
+
+fn add(arguments: &Add, output: Output) -> anyhow::Result<()> {
+    let login = Login::parse(&arguments.login)?;
+    let prompt = format!("Password for {login}: ");
+    let password = Password::parse(arguments.password.read_new(&prompt)?)?;
+    let house = House::open(&arguments.data.data)?;
+    let unlocked = house.accounts.add(&login, &password, now_ms())?;
+    house.vaults.create(&unlocked)?;
+    output.line(format_args!("made account {login}"));
+    output.value(&json!({"login": login.as_str(), "vault": unlocked.vault.as_str()}))
+}
+
+fn list(arguments: &List, output: Output) -> anyhow::Result<()> {
+    let accounts = House::open(&arguments.data.data)?.accounts.list()?;
+    for account in &accounts {
+        let (created, clients) = (moment(account.created_ms), account.clients_count);
+        let login = account.login.as_str();
+        output.line(format_args!("{login:24} {clients:>4} devices   made {created}"));
+    }
+    let values = accounts.iter().map(|account| {
+        json!({
+            "login": account.login.as_str(),
+            "vault": account.vault.as_str(),
+            "clients": account.clients_count,
+            "created_ms": account.created_ms,
+        })
+    });
+    output.value(&values.collect::<Vec<_>>())
+}
+
+fn remove(arguments: &Remove, output: Output) -> anyhow::Result<()> {
+    let login = Login::parse(&arguments.login)?;
+    anyhow::ensure!(arguments.yes, "this destroys the vault of {login}: say --yes to do it");
+    let house = House::open(&arguments.data.data)?;
+    let vault = house.accounts.remove(&login)?;
+    house.vaults.remove(&vault)?;
+    output.line(format_args!("removed account {login} and its vault"));
+    output.value(&json!({"login": login.as_str(), "vault": vault.as_str()}))
+}
+
+fn change(arguments: &Change, output: Output) -> anyhow::Result<()> {
+    let login = Login::parse(&arguments.login)?;
+    let old = Password::parse(arguments.password.read("Present password: ")?)?;
+    let new = arguments.new_password_file.as_deref();
+    let new = Password::parse(password::read_new(new, "New password: ")?)?;
+    let house = House::open(&arguments.data.data)?;
+    house.accounts.change_password(&login, &old, &new, now_ms(), None)?;
+    output.line(format_args!("changed the password of {login}"));
+    output.value(&json!({"login": login.as_str()}))
+}

@@ -1,0 +1,114 @@
+//! `warren inspect`: what is in a replica or in a vault.
+
+use std::path::{Path, PathBuf};
+
+use accounts::{Login, Password};
+use anyhow::Context;
+use clap::Args;
+use replica::Replica;
+use rusqlite::{Connection, OpenFlags};
+use serde_json::json;
+
+use crate::account::House;
+use crate::clock::now_ms;
+use crate::output::Output;
+use crate::password::Source;
+use crate::status;
+
+/// Show what is in a tracked file, or in an account's vault.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren inspect a.db\n  \
+                        warren inspect --login ada --data ./data --verify")]
+pub(crate) struct Arguments {
+    /// A tracked file.
+    #[arg(required_unless_present = "login")]
+    file: Option<PathBuf>,
+    /// The vault of this account, with its password.
+    #[arg(long, conflicts_with = "file")]
+    login: Option<String>,
+    /// The server's data directory.
+    #[arg(long, default_value = "./data", value_name = "DIR")]
+    data: PathBuf,
+    #[command(flatten)]
+    password: Source,
+    /// Recompute the vault's fingerprint from its messages, and compare.
+    #[arg(long, requires = "login")]
+    verify: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+    match &arguments.file {
+        Some(file) => replica(file, output),
+        None => vault(arguments, output),
+    }
+}
+
+fn replica(path: &Path, output: Output) -> anyhow::Result<()> {
+    let status = Replica::open(path)?.status()?;
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let journal: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    let page_bytes: i64 = db.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+    let file_bytes = std::fs::metadata(path)?.len();
+    let sql = "SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name LIKE 'warren%'";
+    let own_bytes: i64 = db.query_row(sql, [], |row| row.get(0))?;
+    let (count, digest) = (status.fingerprint.count, status.fingerprint.digest);
+    output.line(format_args!("replica {}, node {}", path.display(), status.node));
+    output.line(format_args!(
+        "file {file_bytes} bytes, {own_bytes} of them Warren's; cipher none; journal {journal}; pages of {page_bytes}"
+    ));
+    let bytes = status.bytes;
+    output.line(format_args!("{count} messages, {bytes} bytes, fingerprint {digest:032x}"));
+    if let Some(remote) = &status.remote {
+        output.line(format_args!("cursor {}", remote.cursor));
+    }
+    status::describe(&status, output);
+    let mut value = status::to_json(&status);
+    value["kind"] = "replica".into();
+    value["file_bytes"] = file_bytes.into();
+    value["warren_bytes"] = own_bytes.into();
+    value["journal_mode"] = journal.into();
+    value["page_bytes"] = page_bytes.into();
+    value["cipher"] = "none".into();
+    output.value(&value)
+}
+
+fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+    let login = Login::parse(arguments.login.as_deref().context("a file or --login")?)?;
+    let password = Password::parse(arguments.password.read(&format!("Password for {login}: "))?)?;
+    let house = House::open(&arguments.data)?;
+    let unlocked = house.accounts.unlock(&login, &password, now_ms(), None)?;
+    let vault = house.vaults.open(&unlocked)?;
+    let status = vault.status()?;
+    let database = vault.database();
+    let cipher = database.cipher().map_or("none", engine::Cipher::name);
+    let (profile, path) = (database.profile().name, database.path());
+    let (cursor, fingerprint) = (status.state.cursor, status.state.fingerprint);
+    output.line(format_args!("vault {} of {login}", path.display()));
+    output.line(format_args!(
+        "file {} bytes, {} of them free; cipher {cipher}; profile {profile}",
+        status.file_bytes, status.free_bytes
+    ));
+    let (count, digest) = (fingerprint.count, fingerprint.digest);
+    output.line(format_args!("{count} messages, cursor {cursor}, fingerprint {digest:032x}"));
+    output.line(format_args!("{} devices", status.clients_count));
+    let verified = if arguments.verify { Some(vault.verify()?.is_equal()) } else { None };
+    output.value(&json!({
+        "kind": "vault",
+        "login": login.as_str(),
+        "path": path.display().to_string(),
+        "file_bytes": status.file_bytes,
+        "free_bytes": status.free_bytes,
+        "cipher": cipher,
+        "profile": profile,
+        "count": count,
+        "digest": format!("{digest:032x}"),
+        "cursor": cursor,
+        "clients": status.clients_count,
+        "verified": verified,
+    }))?;
+    anyhow::ensure!(verified != Some(false), "the fingerprint is not that of the messages");
+    if verified == Some(true) {
+        output.line(format_args!("verified: the fingerprint is that of the messages"));
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! What the commands print: text for people or one JSON value for programs, and errors with a code.
+
+use std::fmt::{Arguments, Display};
+use std::io::Write;
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use serde_json::json;
+use time::OffsetDateTime;
+
+/// How to print.
+#[derive(Clone, Copy)]
+pub(crate) struct Output {
+    pub(crate) json: bool,
+}
+
+impl Output {
+    /// A line for people; nothing with `--json`.
+    pub(crate) fn line(self, line: Arguments<'_>) {
+        if !self.json {
+            print(&line);
+        }
+    }
+
+    /// The value for programs; nothing without `--json`.
+    pub(crate) fn value(self, value: &impl Serialize) -> anyhow::Result<()> {
+        if self.json {
+            print(&serde_json::to_string(value)?);
+        }
+        Ok(())
+    }
+
+    /// A bar on the terminal; hidden with `--json`, and where no terminal is.
+    pub(crate) fn progress(self) -> ProgressBar {
+        if self.json {
+            return ProgressBar::hidden();
+        }
+        let template = "{msg:10} [{bar:30}] {human_pos}/{human_len} {per_sec} {eta} left";
+        let style = ProgressStyle::with_template(template).expect("the template is valid");
+        ProgressBar::new(0).with_style(style.progress_chars("=> "))
+    }
+
+    /// Reports how the command ended: 0, or 1 and the error.
+    pub(crate) fn exit(self, result: anyhow::Result<()>) -> ExitCode {
+        let Err(error) = result else { return ExitCode::SUCCESS };
+        if self.json {
+            let message = format!("{error:#}");
+            print(&json!({"error": {"code": code(&error), "message": message}}));
+        } else {
+            // Where standard error is closed, there is nobody to tell.
+            drop(writeln!(std::io::stderr(), "warren: {error:#} [{}]", code(&error)));
+        }
+        ExitCode::FAILURE
+    }
+}
+
+/// A line on standard output. A reader that has gone away (`| head`) is no fault of ours.
+fn print(line: &impl Display) {
+    drop(writeln!(std::io::stdout(), "{line}"));
+}
+
+/// The error's code: the closed list's where it has one (`docs/formats/4-errors.md`).
+fn code(error: &anyhow::Error) -> &'static str {
+    if let Some(error) = error.downcast_ref::<replica::Error>() {
+        return error.code();
+    }
+    let Some(error) = error.downcast_ref::<accounts::Error>() else { return "failed" };
+    match error {
+        accounts::Error::AccountExists => "account_exists",
+        accounts::Error::InvalidLogin => "invalid_login",
+        accounts::Error::InvalidPassword => "invalid_password",
+        accounts::Error::NotFound => "not_found",
+        accounts::Error::WrongPassword => "wrong_password",
+        accounts::Error::TooManyAttempts { .. } => "too_many_attempts",
+        _ => "failed",
+    }
+}
+
+/// A moment for people: `2026-11-21 06:30:00Z`, or `never` for 0.
+pub(crate) fn moment(ms: u64) -> String {
+    let Ok(moment) = OffsetDateTime::from_unix_timestamp((ms / 1000).cast_signed()) else {
+        return format!("{ms} ms");
+    };
+    if ms == 0 {
+        return "never".to_owned();
+    }
+    let (date, (hour, minute, second)) = (moment.date(), moment.to_hms());
+    format!("{date} {hour:02}:{minute:02}:{second:02}Z")
+}

@@ -1,0 +1,55 @@
+//! Passwords: from a file, from a pipe, or asked for without echo.
+
+use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use zeroize::Zeroizing;
+
+/// Where a password comes from.
+#[derive(clap::Args)]
+pub(crate) struct Source {
+    /// Read the password from the first line of this file instead of asking for it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+}
+
+impl Source {
+    /// The password; `prompt` is shown where somebody can type.
+    pub(crate) fn read(&self, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
+        read(self.password_file.as_deref(), prompt)
+    }
+
+    /// A new password: typed twice where somebody types it.
+    pub(crate) fn read_new(&self, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
+        read_new(self.password_file.as_deref(), prompt)
+    }
+}
+
+pub(crate) fn read(file: Option<&Path>, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
+    if let Some(path) = file {
+        return first_line(path);
+    }
+    if std::io::stdin().is_terminal() {
+        return Ok(Zeroizing::new(rpassword::prompt_password(prompt)?));
+    }
+    let mut line = Zeroizing::new(String::new());
+    std::io::stdin().lock().read_line(&mut line).context("the password on standard input")?;
+    Ok(Zeroizing::new(line.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+pub(crate) fn read_new(file: Option<&Path>, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
+    let password = read(file, prompt)?;
+    if file.is_none() && std::io::stdin().is_terminal() {
+        let again = Zeroizing::new(rpassword::prompt_password("The same again: ")?);
+        anyhow::ensure!(*again == *password, "the two passwords differ");
+    }
+    Ok(password)
+}
+
+/// The first line of a file that holds a secret.
+pub(crate) fn first_line(path: &Path) -> anyhow::Result<Zeroizing<String>> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let text = Zeroizing::new(text);
+    Ok(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned()))
+}

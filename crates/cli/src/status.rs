@@ -1,0 +1,81 @@
+//! `warren status`: how a tracked file stands, without asking the server.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use replica::{Replica, Status};
+use serde_json::{Value, json};
+
+use crate::output::{Output, moment};
+
+/// Show how a tracked file stands: tables, unsent changes, the last sync.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren status a.db\n  warren status a.db --json")]
+pub(crate) struct Arguments {
+    file: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+    let status = Replica::open(&arguments.file)?.status()?;
+    describe(&status, output);
+    output.value(&to_json(&status))
+}
+
+pub(crate) fn describe(status: &Status, output: Output) {
+    for table in &status.tables {
+        output.line(format_args!("{:30} {:>10} rows", table.name, table.rows));
+    }
+    let (noted, unsent) = (status.noted, status.unsent);
+    output.line(format_args!("changes since the last sync: {noted}; unsent messages: {unsent}"));
+    match &status.remote {
+        None => output.line(format_args!("no server yet")),
+        Some(remote) => {
+            let equal = if remote.equal { "equal then" } else { "not equal then" };
+            let (server, login) = (&remote.server, &remote.login);
+            let synced = moment(remote.synced_ms);
+            output.line(format_args!("{login} on {server}, device {}", remote.client_id));
+            let (here, there) = (status.fingerprint.count, remote.server_count);
+            output.line(format_args!(
+                "last sync {synced}: server {there} changes, here {here}, {equal}"
+            ));
+        }
+    }
+    for exception in &status.exceptions {
+        let what = if exception.held { "held back" } else { "kept though deleted" };
+        let (table, key, reason) = (&exception.table, &exception.key, &exception.reason);
+        output.line(format_args!("{what}: {table} ({key}): {reason}"));
+    }
+    for unknown in &status.unknown {
+        output.line(format_args!(
+            "{unknown}: other devices have it, this file has not (`warren sync --adopt` creates it)"
+        ));
+    }
+}
+
+pub(crate) fn to_json(status: &Status) -> Value {
+    let tables = status.tables.iter().map(|t| json!({"table": t.name, "rows": t.rows}));
+    let exceptions = status
+        .exceptions
+        .iter()
+        .map(|e| json!({"table": e.table, "key": e.key, "held": e.held, "reason": e.reason}));
+    json!({
+        "node": status.node.to_string(),
+        "tables": tables.collect::<Vec<_>>(),
+        "count": status.fingerprint.count,
+        "digest": format!("{:032x}", status.fingerprint.digest),
+        "bytes": status.bytes,
+        "unsent": status.unsent,
+        "noted": status.noted,
+        "exceptions": exceptions.collect::<Vec<_>>(),
+        "unknown": status.unknown,
+        "remote": status.remote.as_ref().map(|r| json!({
+            "server": r.server,
+            "login": r.login,
+            "client_id": r.client_id,
+            "cursor": r.cursor,
+            "synced_ms": r.synced_ms,
+            "server_count": r.server_count,
+            "equal": r.equal,
+        })),
+    })
+}

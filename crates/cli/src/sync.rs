@@ -1,0 +1,179 @@
+//! `warren sync` and `warren clone`: brings a file and the server to the same set of changes.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indicatif::ProgressBar;
+use protocol::ClientRequest;
+use replica::{Error, Http, Progress, Replica, Report, SyncOptions};
+use serde_json::json;
+use zeroize::Zeroize;
+
+use crate::clock::now_ms;
+use crate::output::Output;
+use crate::password::Source;
+
+/// Sync a tracked file. The server, the login and the device's token are remembered in the file.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  warren sync a.db --server http://127.0.0.1:4600 --login ada   \
+                        the first time\n  warren sync a.db                                              \
+                        from then on"
+)]
+pub(crate) struct Sync {
+    file: PathBuf,
+    #[command(flatten)]
+    account: Account,
+    /// Create the tables and columns that other devices have and this file has not.
+    #[arg(long)]
+    adopt: bool,
+}
+
+/// Make a new file with the tables and rows of an account.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren clone b.db --server http://127.0.0.1:4600 --login ada")]
+pub(crate) struct Clone {
+    file: PathBuf,
+    #[command(flatten)]
+    account: Account,
+}
+
+#[derive(Args)]
+struct Account {
+    /// The server's address.
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// The account; its password is asked for.
+    #[arg(long)]
+    login: Option<String>,
+    #[command(flatten)]
+    password: Source,
+    /// What to call this device.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+pub(crate) fn sync(arguments: &Sync, output: Output) -> anyhow::Result<()> {
+    let replica = Replica::open(&arguments.file)?;
+    run(replica, &arguments.account, arguments.adopt, output)
+}
+
+pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
+    let path = &arguments.file;
+    anyhow::ensure!(!path.exists(), "{} exists: clone makes a new file", path.display());
+    let account = &arguments.account;
+    if account.server.is_none() || account.login.is_none() {
+        return Err(Error::NoServer.into());
+    }
+    let replica = Replica::create(path)?;
+    let result = run(replica, account, true, output);
+    if result.is_err() && Replica::open(path).is_ok_and(|r| r.token().is_ok_and(|t| t.is_none())) {
+        // Never signed in: there is nothing in the file that could be gone on with.
+        std::fs::remove_file(path)?;
+    }
+    result
+}
+
+fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> anyhow::Result<()> {
+    let server = match (&account.server, replica.server()?) {
+        (Some(server), _) => server.clone(),
+        (None, Some(server)) => server,
+        (None, None) => return Err(Error::NoServer.into()),
+    };
+    let mut http = Http::new(&server);
+    if let Some(login) = &account.login {
+        sign_in(&replica, &mut http, &server, login, account)?;
+    }
+    let bar = output.progress();
+    let mut progress = |progress| show(&bar, progress);
+    let options = SyncOptions { adopt, now_ms: &now_ms, progress: &mut progress };
+    let path = replica.path().to_owned();
+    let report = replica.sync(&mut http, options);
+    bar.finish_and_clear();
+    let report = report?;
+    describe(&path, &report, output);
+    output.value(&json!({
+        "sent": report.sent,
+        "received": report.received,
+        "equal": report.equal,
+        "repaired": report.repaired,
+        "server_count": report.server_count,
+        "became_device": report.became_device,
+        "unreadable": report.unreadable,
+        "adopted": report.adopted,
+        "clock_off_ms": report.clock_off_ms,
+    }))
+}
+
+/// Registers the file, unless it is registered with this server and account already.
+fn sign_in(
+    replica: &Replica,
+    http: &mut Http,
+    server: &str,
+    login: &str,
+    account: &Account,
+) -> anyhow::Result<()> {
+    let known = replica.status()?.remote;
+    if known.is_some_and(|known| known.server == server && known.login.eq_ignore_ascii_case(login))
+    {
+        return Ok(());
+    }
+    let password = account.password.read(&format!("Password for {login} on {server}: "))?;
+    let name = account.name.clone().unwrap_or_else(|| default_name(replica.path()));
+    let mut request =
+        ClientRequest { login: login.to_owned(), password: password.to_string(), name };
+    let result = replica.sign_in(http, server, &request);
+    request.password.zeroize();
+    Ok(result?)
+}
+
+/// `a.db on laptop`: what people recognise in a list of devices.
+fn default_name(path: &Path) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    match std::fs::read_to_string("/proc/sys/kernel/hostname") {
+        Ok(host) => format!("{file} on {}", host.trim()),
+        Err(_) => file.into_owned(),
+    }
+}
+
+fn show(bar: &ProgressBar, progress: Progress) {
+    let (what, done, total) = match progress {
+        Progress::Received(done, total) => ("receiving", done, total),
+        Progress::Sent(done, total) => ("sending", done, total),
+        Progress::Applied(done) => ("applying", done, done),
+    };
+    bar.set_message(what);
+    bar.set_length(total);
+    bar.set_position(done);
+}
+
+fn describe(path: &Path, report: &Report, output: Output) {
+    let Report { sent, received, server_count, .. } = report;
+    let sets = if report.equal { "both sides are equal" } else { "the sides still differ" };
+    output.line(format_args!(
+        "{}: sent {sent}, received {received}; the server holds {server_count} changes, {sets}",
+        path.display()
+    ));
+    for adopted in &report.adopted {
+        output.line(format_args!("  {adopted}"));
+    }
+    if report.became_device {
+        output.line(format_args!("  this file is a copy: it is a device of its own from here on"));
+    }
+    if report.repaired {
+        output.line(format_args!(
+            "  the server had lost or gained something: both sides were compared"
+        ));
+    }
+    if report.unreadable > 0 {
+        let count = report.unreadable;
+        output.line(format_args!("  {count} changes were made by a later version: update Warren"));
+    }
+    if report.clock_off_ms != 0 {
+        let (seconds, side) = (report.clock_off_ms.abs() / 1000, report.clock_off_ms > 0);
+        let side = if side { "behind" } else { "ahead" };
+        output.line(format_args!(
+            "  this device's clock is {seconds} s {side}: changes were stamped with the server's"
+        ));
+    }
+}

@@ -1,0 +1,72 @@
+//! `warren track` and `warren untrack`: which tables of a file sync.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use replica::Replica;
+use serde_json::json;
+
+use crate::clock::now_ms;
+use crate::output::Output;
+
+/// Track tables of an SQLite file: from here on their changes sync, whatever program makes them.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren track a.db --all\n  warren track a.db Track Album")]
+pub(crate) struct Track {
+    file: PathBuf,
+    /// The tables.
+    #[arg(required_unless_present = "all")]
+    tables: Vec<String>,
+    /// Every table that can be tracked.
+    #[arg(long, conflicts_with = "tables")]
+    all: bool,
+}
+
+/// Stop tracking: takes the triggers away, and without table names everything of Warren's.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren untrack a.db Track\n  warren untrack a.db")]
+pub(crate) struct Untrack {
+    file: PathBuf,
+    /// The tables; none means all, and leaves the file as it was before Warren.
+    tables: Vec<String>,
+    /// Give up changes that no server has.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
+    let replica = Replica::prepare(&arguments.file)?;
+    let (tracked, refused) = if arguments.all {
+        replica.track_all()?
+    } else {
+        (replica.track(&arguments.tables)?, Vec::new())
+    };
+    for table in &tracked {
+        let (name, rows) = (&table.table, table.rows);
+        if table.already {
+            output.line(format_args!("{name}: tracked already"));
+        } else {
+            output.line(format_args!("{name}: tracked, {rows} rows"));
+        }
+    }
+    for refused in &refused {
+        output.line(format_args!("not tracked: {refused}"));
+    }
+    let tables = tracked
+        .iter()
+        .map(|table| json!({"table": table.table, "rows": table.rows, "already": table.already}));
+    let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
+    output.value(&json!({"tracked": tables.collect::<Vec<_>>(), "refused": refused}))
+}
+
+pub(crate) fn untrack(arguments: &Untrack, output: Output) -> anyhow::Result<()> {
+    let replica = Replica::open(&arguments.file)?;
+    if arguments.tables.is_empty() {
+        replica.untrack_all(arguments.force)?;
+        output.line(format_args!("nothing of Warren's is left in {}", arguments.file.display()));
+    } else {
+        replica.untrack(&arguments.tables, now_ms())?;
+        output.line(format_args!("not tracked any more: {}", arguments.tables.join(", ")));
+    }
+    output.value(&json!({"untracked": arguments.tables}))
+}
