@@ -1,20 +1,22 @@
 //! Compiles the SQLite Multiple Ciphers amalgamation and links it statically under rusqlite.
 //!
-//! The whole archive is linked: nothing in this crate's Rust code mentions most of its symbols, and the
-//! linker would otherwise drop what rusqlite needs.
+//! The whole archive is linked: nothing in this crate's Rust code mentions most of its symbols, and
+//! the linker would otherwise drop what rusqlite needs.
 
 /// SQLite's compile options. Each one that is not a feature carries its reason.
 const OPTIONS: &[(&str, Option<&str>)] = &[
-    // One connection is used by one thread at a time, which `rusqlite::Connection` (Send, not Sync) proves.
+    // One connection is used by one thread at a time, which `rusqlite::Connection` (Send, not Sync)
+    // proves.
     ("SQLITE_THREADSAFE", Some("2")),
-    // A misspelt column in double quotes is an error, not a string. Schemas that hold such strings still
-    // load: SQLite allows them while it reads a schema ("Always support for legacy schemas").
+    // A misspelt column in double quotes is an error, not a string. Schemas that hold such strings
+    // still load: SQLite allows them while it reads a schema ("Always support for legacy schemas").
     ("SQLITE_DQS", Some("0")),
     // Memory statistics cost 15 % of small transactions with savepoints.
     ("SQLITE_DEFAULT_MEMSTATUS", Some("0")),
     ("SQLITE_LIKE_DOESNT_MATCH_BLOBS", None),
     ("SQLITE_OMIT_SHARED_CACHE", None),
-    // No temporary files unless asked: they hold what the database holds, and stay behind after a power loss.
+    // No temporary files unless asked: they hold what the database holds, and stay behind after a
+    // power loss.
     ("SQLITE_TEMP_STORE", Some("2")),
     ("SQLITE_ENABLE_DBSTAT_VTAB", None),
     ("SQLITE_ENABLE_FTS5", None),

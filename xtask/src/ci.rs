@@ -3,7 +3,8 @@
 //! A failing step does not stop the ones after it, so one run shows all that is wrong.
 //!
 //! # Invariants
-//! - `test` runs last and nothing is printed after it succeeds: the output ends in the test runner's own closing lines.
+//! - `test` runs last and nothing is printed after it succeeds: the output ends in the test
+//!   runner's own closing lines.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,9 +1,10 @@
 //! Accounts and their passwords.
 //!
 //! # Invariants
-//! - Nothing is remembered from one call to the next but failed logins: another process may change the file at
-//!   any time.
-//! - A wrap is replaced only if it is still the one that was opened, so of two changes at once one wins.
+//! - Nothing is remembered from one call to the next but failed logins: another process may change
+//!   the file at any time.
+//! - A wrap is replaced only if it is still the one that was opened, so of two changes at once one
+//!   wins.
 //! - A login without an account costs the same work and gives the same error as a wrong password.
 //!
 //! # Not here
@@ -68,13 +69,14 @@ struct Lock {
 }
 
 impl Accounts {
-    /// Opens `accounts.sqlite` in the directory `data`, which exists. New passwords are hashed at the cost `kdf`,
-    /// others when they are next used.
+    /// Opens `accounts.sqlite` in the directory `data`, which exists. New passwords are hashed at
+    /// the cost `kdf`, others when they are next used.
     pub fn open(databases: &Databases, data: &Path, kdf: KdfCost) -> Result<Self> {
         Ok(Self { database: schema::open(databases, data)?, kdf, throttle: Throttle::new() })
     }
 
-    /// Makes an account, with a name and a key for its vault. The vault's file is the caller's to create.
+    /// Makes an account, with a name and a key for its vault. The vault's file is the caller's to
+    /// create.
     pub fn add(&self, login: &Login, password: &Password, now_ms: u64) -> Result<Unlocked> {
         if self.lock_of(login)?.is_some() {
             return Err(Error::AccountExists);
@@ -88,7 +90,8 @@ impl Accounts {
         Ok(Unlocked { account, login: login.clone(), vault, key })
     }
 
-    /// Opens the account with its password. `address` is where the attempt comes from, if over a network.
+    /// Opens the account with its password. `address` is where the attempt comes from, if over a
+    /// network.
     pub fn unlock(
         &self,
         login: &Login,
@@ -137,7 +140,8 @@ impl Accounts {
         })
     }
 
-    /// Removes the account and its devices. The vault's file is the caller's to delete; nothing opens it any more.
+    /// Removes the account and its devices. The vault's file is the caller's to delete; nothing
+    /// opens it any more.
     pub fn remove(&self, login: &Login) -> Result<VaultId> {
         let login = login.clone();
         schema::write(&self.database, move |db| {
@@ -205,8 +209,8 @@ impl PasswordWrap {
 }
 
 impl Lock {
-    /// Takes the place of an account that is not there. To open it is to forge a tag under a key that depends on a
-    /// salt drawn a moment ago.
+    /// Takes the place of an account that is not there. To open it is to forge a tag under a key
+    /// that depends on a salt drawn a moment ago.
     fn that_nothing_opens(cost: KdfCost) -> Self {
         let wrap = PasswordWrap { cost, salt: random::public(), wrapped_key: random::public() };
         Self { account: AccountId(0), vault: VaultId::generate(), wrap }

@@ -1,7 +1,8 @@
 //! Devices: registered once, then known by their token.
 //!
-//! A device is registered by the account's password or by another device, as a copied file does for itself. What
-//! a device has enrolled is revoked with it, or a thief could outlive the loss of the stolen token.
+//! A device is registered by the account's password or by another device, as a copied file does for
+//! itself. What a device has enrolled is revoked with it, or a thief could outlive the loss of the
+//! stolen token.
 //!
 //! # Invariants
 //! - A device's row is made, found and deleted together with its wrap of the vault's key.
@@ -20,8 +21,8 @@ use crate::schema::{self, to_column};
 use crate::token::{Token, TokenHash};
 use crate::wrap::{Row, WrappedKey};
 
-/// Devices of one account. A chain of this many, each enrolled by the one before, is still deleted by one
-/// cascade: SQLite follows 1,000 levels.
+/// Devices of one account. A chain of this many, each enrolled by the one before, is still deleted
+/// by one cascade: SQLite follows 1,000 levels.
 pub const CLIENTS_COUNT_MAX: u32 = 500;
 
 /// A new device. The token exists nowhere else.
@@ -59,7 +60,8 @@ struct NewClient {
 }
 
 impl Accounts {
-    /// Registers a device. [`Error::NotFound`] if the account, or the device that enrols it, is gone.
+    /// Registers a device. [`Error::NotFound`] if the account, or the device that enrols it, is
+    /// gone.
     pub fn register(
         &self,
         unlocked: &Unlocked,
@@ -120,8 +122,8 @@ impl Accounts {
         })
     }
 
-    /// Revokes a device, and those that it enrolled, and those that they did. Returns all of them, the named one
-    /// first.
+    /// Revokes a device, and those that it enrolled, and those that they did. Returns all of them,
+    /// the named one first.
     pub fn revoke(&self, account: AccountId, client: &ClientId) -> Result<Vec<ClientId>> {
         let client = client.clone();
         schema::write(&self.database, move |db| {

@@ -1,7 +1,8 @@
 //! The names of accounts, vaults and devices: random, so that they say nothing and are not guessed.
 //!
 //! # Invariants
-//! - A [`VaultId`] is 32 and a [`ClientId`] 16 lower-case hex digits, so a path made from one stays where it is.
+//! - A [`VaultId`] is 32 and a [`ClientId`] 16 lower-case hex digits, so a path made from one stays
+//!   where it is.
 
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};

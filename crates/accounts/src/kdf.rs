@@ -15,13 +15,15 @@ use crate::wrap::WrappingKey;
 
 /// RFC 9106 §3.1 recommends 16 bytes.
 pub(crate) const SALT_BYTES: usize = 16;
-/// Of a stored cost. What is above was never written by this program, and would be a way to fill its memory.
+/// Of a stored cost. What is above was never written by this program, and would be a way to fill
+/// its memory.
 const MEMORY_KIB_MAX: u32 = 1 << 20;
 const PASSES_MAX: u32 = 100;
 /// Without threads, more lanes would only help who has some.
 const LANES: u32 = 1;
 
-/// What one guess of a password costs: the server at each login, and whoever stole the accounts file.
+/// What one guess of a password costs: the server at each login, and whoever stole the accounts
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KdfCost {
     memory_kib: u32,
@@ -29,7 +31,8 @@ pub struct KdfCost {
 }
 
 impl KdfCost {
-    /// 64 MiB, three passes: RFC 9106's second recommendation, on one lane. 0.14 to 0.24 s where measured.
+    /// 64 MiB, three passes: RFC 9106's second recommendation, on one lane. 0.14 to 0.24 s where
+    /// measured.
     pub const DEFAULT: Self = Self { memory_kib: 64 << 10, passes: 3 };
     /// 19 MiB, two passes: OWASP's minimum, for machines with little memory.
     pub const FLOOR: Self = Self { memory_kib: 19 << 10, passes: 2 };

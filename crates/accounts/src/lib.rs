@@ -1,10 +1,11 @@
 //! Who may open which vault: accounts, passwords, device tokens, and each vault's key, wrapped.
 //!
-//! A vault's key is random and is stored only wrapped: once under a key from the account's password, once under
-//! each device's token. So the data directory alone opens nothing, another password rewraps one key, and
-//! revoking a device deletes one wrap.
+//! A vault's key is random and is stored only wrapped: once under a key from the account's
+//! password, once under each device's token. So the data directory alone opens nothing, another
+//! password rewraps one key, and revoking a device deletes one wrap.
 //!
-//! All calls block; those that take a [`Password`] hash it, which takes [`KdfCost`]'s memory and time.
+//! All calls block; those that take a [`Password`] hash it, which takes [`KdfCost`]'s memory and
+//! time.
 #![forbid(unsafe_code)]
 
 mod accounts;

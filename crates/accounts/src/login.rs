@@ -1,7 +1,8 @@
 //! A login: the name by which a user is known, in its one stored form.
 //!
 //! # Invariants
-//! - 1 to 64 of `a-z 0-9 . _ @ + -`, the first a letter or a digit: safe in a log line, a URL and a terminal.
+//! - 1 to 64 of `a-z 0-9 . _ @ + -`, the first a letter or a digit: safe in a log line, a URL and a
+//!   terminal.
 //! - Lower case, so that `Ada` and `ada` are one account.
 //!
 //! # Not here
@@ -66,7 +67,8 @@ mod tests {
         {
             check(text, None);
         }
-        // Not ASCII, though it looks or lower-cases like it: a Cyrillic a, a dotted I, the Kelvin sign.
+        // Not ASCII, though it looks or lower-cases like it: a Cyrillic a, a dotted I, the Kelvin
+        // sign.
         for text in ["аda", "İda", "\u{212a}"] {
             check(text, None);
         }

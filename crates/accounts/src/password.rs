@@ -1,7 +1,8 @@
 //! A password: bytes that only the key derivation sees.
 //!
 //! # Invariants
-//! - The text is zeroised on drop, also when it is refused. There is no `Debug`, `Display` or `PartialEq`.
+//! - The text is zeroised on drop, also when it is refused. There is no `Debug`, `Display` or
+//!   `PartialEq`.
 
 use zeroize::Zeroizing;
 

@@ -1,15 +1,15 @@
 //! The accounts file: its tables, and how it is opened and written.
 //!
-//! It is not encrypted, for there is nobody to give a key when the server starts; it holds no vault's plaintext
-//! and no key that is not wrapped. Devices' names are in the vaults.
+//! It is not encrypted, for there is nobody to give a key when the server starts; it holds no
+//! vault's plaintext and no key that is not wrapped. Devices' names are in the vaults.
 //!
 //! # Invariants
-//! - A device's `enrolled_by` is a device of the same account, and goes before or with it: the foreign key is
-//!   over both columns.
-//! - An account's id is not used again after it is removed (`AUTOINCREMENT`), so what still holds the id of a
-//!   removed account never means another.
-//! - What is deleted is overwritten (`secure_delete`): a revoked token and an older copy of its wrap would open
-//!   the vault. Before the next checkpoint the WAL may still hold it.
+//! - A device's `enrolled_by` is a device of the same account, and goes before or with it: the
+//!   foreign key is over both columns.
+//! - An account's id is not used again after it is removed (`AUTOINCREMENT`), so what still holds
+//!   the id of a removed account never means another.
+//! - What is deleted is overwritten (`secure_delete`): a revoked token and an older copy of its
+//!   wrap would open the vault. Before the next checkpoint the WAL may still hold it.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,17 +1,19 @@
 //! Slows failed logins down, per account and per address.
 //!
-//! An attempt is counted as a failure when it begins, and taken back when it succeeds; so a hundred at once get no
-//! further than a hundred in a row. The first few are free; past them each needs a pause after the one before,
-//! 1 s, 2 s, 4 s … 15 min. Failures are forgiven one by one as time passes, so that what counts against an
-//! attacker's patience does not count against an office's yearly typos.
+//! An attempt is counted as a failure when it begins, and taken back when it succeeds; so a hundred
+//! at once get no further than a hundred in a row. The first few are free; past them each needs a
+//! pause after the one before, 1 s, 2 s, 4 s … 15 min. Failures are forgiven one by one as time
+//! passes, so that what counts against an attacker's patience does not count against an office's
+//! yearly typos.
 //!
-//! An account forgives one every 15 min: whatever the pattern, it can be tried 15 times at first and then 96 times
-//! a day. This also keeps its owner from logging in while somebody tries; their registered devices are not
-//! affected, because tokens are never throttled. An address forgives one a minute and has more for free, because
-//! many people may share it.
+//! An account forgives one every 15 min: whatever the pattern, it can be tried 15 times at first
+//! and then 96 times a day. This also keeps its owner from logging in while somebody tries; their
+//! registered devices are not affected, because tokens are never throttled. An address forgives one
+//! a minute and has more for free, because many people may share it.
 //!
 //! The counts are in memory only. A restart forgives, and so does a flood of attempts on
-//! [`KEYS_COUNT_MAX`] other logins or from as many other networks; each costs the attacker a hash to wait for.
+//! [`KEYS_COUNT_MAX`] other logins or from as many other networks; each costs the attacker a hash
+//! to wait for.
 //!
 //! # Invariants
 //! - At most [`KEYS_COUNT_MAX`] logins and as many networks are remembered.
@@ -34,7 +36,8 @@ const KEYS_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero"
 
 const PAUSE_FIRST_MS: u64 = 1_000;
 const PAUSE_MS_MAX: u64 = 15 * 60 * 1_000;
-/// 2¹⁰ s is the first pause over the longest, so more failures than that past the free ones change nothing.
+/// 2¹⁰ s is the first pause over the longest, so more failures than that past the free ones change
+/// nothing.
 const DOUBLINGS_MAX: u64 = 10;
 
 const PER_ACCOUNT: Limit = Limit { free_count: 5, forgive_ms: 15 * 60 * 1_000 };
@@ -116,8 +119,8 @@ impl Throttle {
 }
 
 impl Attempt<'_> {
-    /// The password was right. The account is forgiven everything; the address only this attempt, or a password of
-    /// one's own would be a licence to guess others'.
+    /// The password was right. The account is forgiven everything; the address only this attempt,
+    /// or a password of one's own would be a licence to guess others'.
     pub(crate) fn succeed(self) {
         let mut failures = self.throttle.lock();
         failures.by_login.pop(self.login);
@@ -154,8 +157,8 @@ impl Network {
     }
 }
 
-/// The present failures of a key. What a clock set back has put into the future is corrected for good, or the wait
-/// would begin anew at each look.
+/// The present failures of a key. What a clock set back has put into the future is corrected for
+/// good, or the wait would begin anew at each look.
 fn look_up<K: Hash + Eq>(
     failures: &mut LruCache<K, Failures>,
     key: &K,

@@ -5,11 +5,13 @@
 //! hash      HKDF-SHA256(token, info "warren token hash 1"), 32 bytes, stored and indexed
 //! wrapping  HKDF-SHA256(token, info "warren vault key 1"), 32 bytes, never stored
 //! ```
-//! The hash says nothing about the wrapping key: HKDF's outputs for different infos are independent.
+//! The hash says nothing about the wrapping key: HKDF's outputs for different infos are
+//! independent.
 //!
-//! A token is looked up by its hash through an index, in time that depends on the hashes compared. That gives
-//! nothing away: to learn where a comparison ends, an attacker would have to choose hashes, and can only choose
-//! tokens; and a hash that was learned leads back neither to a token nor to the key.
+//! A token is looked up by its hash through an index, in time that depends on the hashes compared.
+//! That gives nothing away: to learn where a comparison ends, an attacker would have to choose
+//! hashes, and can only choose tokens; and a hash that was learned leads back neither to a token
+//! nor to the key.
 //!
 //! # Invariants
 //! - The bytes are zeroised on drop, and there is no `Debug`.

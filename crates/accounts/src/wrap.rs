@@ -9,10 +9,12 @@
 //! associated data of a password's wrap:  "warren password wrap 1" vault
 //! associated data of a token's wrap:     "warren token wrap 1" vault client
 //! ```
-//! with the vault's 32 and the client's 16 hex digits as text. The number in the label is the format's version.
+//! with the vault's 32 and the client's 16 hex digits as text. The number in the label is the
+//! format's version.
 //!
 //! # Invariants
-//! - A wrap opens only in the row that it was made for: one moved to another account or device is refused.
+//! - A wrap opens only in the row that it was made for: one moved to another account or device is
+//!   refused.
 //! - Opening a wrap proves the password or the token; there is no other proof.
 //!
 //! # Not here
@@ -65,7 +67,8 @@ impl WrappingKey {
         wrapped
     }
 
-    /// `None` if this is not the key that it was wrapped with, or not the row that it was wrapped for.
+    /// `None` if this is not the key that it was wrapped with, or not the row that it was wrapped
+    /// for.
     pub(crate) fn unwrap(&self, wrapped: &WrappedKey, row: &Row<'_>) -> Option<Key> {
         let (nonce, rest) = wrapped.split_first_chunk::<NONCE_BYTES>()?;
         let (body, tag) = rest.split_first_chunk::<KEY_BYTES>()?;

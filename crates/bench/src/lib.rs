@@ -3,8 +3,8 @@
 //! # Invariants
 //! - Candidates run in alternating order, each on fresh files, with the same durability, which is
 //!   read back and reported.
-//! - A report says machine, commit and settings, and gives ratios with their spread; a figure of one
-//!   machine alone is no claim.
+//! - A report says machine, commit and settings, and gives ratios with their spread; a figure of
+//!   one machine alone is no claim.
 //!
 //! # Not here
 //! - Flags and printing → `cli`.

@@ -1,9 +1,10 @@
 //! `warren bench sync`: messages a second that one device stores in pages.
 //!
-//! - **bare**: one thread, SQLite called directly, one held statement, one transaction per page, into
-//!   an equal encrypted table with the same index, `synchronous=FULL`.
-//! - **protobuf**, **json**: the same messages pushed over HTTP to `warren serve`, the shipped binary
-//!   on loopback; the next page goes when the last one is acknowledged, that is, on the disk.
+//! - **bare**: one thread, SQLite called directly, one held statement, one transaction per page,
+//!   into an equal encrypted table with the same index, `synchronous=FULL`.
+//! - **protobuf**, **json**: the same messages pushed over HTTP to `warren serve`, the shipped
+//!   binary on loopback; the next page goes when the last one is acknowledged, that is, on the
+//!   disk.
 //!
 //! What the server does beyond bare: HTTP, decoding, checking, hashing, the queue, the fingerprint.
 //! Each candidate gets fresh files in each round, and the order alternates.

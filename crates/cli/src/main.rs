@@ -1,7 +1,5 @@
 //! `warren`, the one binary: reads flags, wires the crates together, prints.
-//!
-//! # Not here
-//! - What the commands do → the crates. One file per command parses its flags and prints its result.
+//! One file per command parses its flags and prints its result; what it does is in the crates.
 #![forbid(unsafe_code)]
 
 mod account;

@@ -1,7 +1,7 @@
 //! One row's replicated state: a last-write-wins register per cell, and a tombstone.
 //!
-//! A row keeps, for each column, the timestamp of the newest write, the newest write of all, and the
-//! newest delete. Values are not here: whoever holds the messages finds a cell's value by its
+//! A row keeps, for each column, the timestamp of the newest write, the newest write of all, and
+//! the newest delete. Values are not here: whoever holds the messages finds a cell's value by its
 //! timestamp. Maxima commute, associate and are idempotent, so replicas that have seen the same
 //! messages hold the same state, whatever the order, duplication or delay.
 //!
@@ -77,7 +77,8 @@ impl Row {
         &self.cells
     }
 
-    /// Replaces one timestamp by another everywhere: a message that gets a new name keeps its effect.
+    /// Replaces one timestamp by another everywhere: a message that gets a new name keeps its
+    /// effect.
     pub fn rename(&mut self, old: Timestamp, new: Timestamp) {
         let swap = |t: &mut Timestamp| {
             if *t == old {

@@ -1,8 +1,8 @@
 //! The hybrid logical clock: readings that respect both wall time and causality.
 //!
 //! A reading is never below what this device has given or seen, so a change that was made after
-//! seeing another sorts after it, however the wall clocks stand. The rules are those of Kulkarni
-//! et al., "Logical Physical Clocks", as Actual Budget applies them (`docs/formats/1-timestamp.md`).
+//! seeing another sorts after it, however the wall clocks stand. The rules are those of Kulkarni et
+//! al., "Logical Physical Clocks", as Actual Budget applies them (`docs/formats/1-timestamp.md`).
 //!
 //! # Invariants
 //! - Readings strictly increase, whatever wall times are passed in.

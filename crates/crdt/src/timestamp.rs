@@ -68,7 +68,8 @@ impl Timestamp {
         Node(self.0 as u64)
     }
 
-    /// The same moment under another device's name: how a copied file's changes get names of their own.
+    /// The same moment under another device's name: how a copied file's changes get names of their
+    /// own.
     #[must_use]
     pub fn with_node(self, node: Node) -> Self {
         Self(self.0 >> 64 << 64 | u128::from(node.0))

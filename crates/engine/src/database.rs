@@ -1,7 +1,7 @@
 //! One open database: a bounded queue in front of its writer, and its readers.
 //!
-//! A write joins the queue and, if the database is not scheduled yet, puts it into the ready queue. A worker then
-//! runs one batch, and puts the database back behind the others if more is waiting.
+//! A write joins the queue and, if the database is not scheduled yet, puts it into the ready queue.
+//! A worker then runs one batch, and puts the database back behind the others if more is waiting.
 //!
 //! # Invariants
 //! - A write that was accepted is run and answered, also when the database is closed meanwhile.
@@ -40,7 +40,8 @@ pub struct Options {
     pub create: bool,
     /// The writer's limits.
     pub limits: WriterLimits,
-    /// Read-only connections, each opened when it is first needed; past them a read waits for another to end.
+    /// Read-only connections, each opened when it is first needed; past them a read waits for
+    /// another to end.
     pub readers_count_max: usize,
 }
 
@@ -159,8 +160,8 @@ impl Database {
 
     /// Queues a write transaction. Never blocks: a full queue answers [`Error::Busy`].
     ///
-    /// The closure runs on another thread, in a batch with others; an error or a panic rolls back what it wrote,
-    /// and nothing else. It may use savepoints, but not BEGIN, COMMIT or ROLLBACK.
+    /// The closure runs on another thread, in a batch with others; an error or a panic rolls back
+    /// what it wrote, and nothing else. It may use savepoints, but not BEGIN, COMMIT or ROLLBACK.
     pub fn write<T, E, F>(&self, durability: Durability, transaction: F) -> Pending<T, E>
     where
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
@@ -197,8 +198,8 @@ impl Database {
         }
     }
 
-    /// Runs one batch, and goes to the back of the ready queue if there is more. Called by the worker that took it
-    /// from there.
+    /// Runs one batch, and goes to the back of the ready queue if there is more. Called by the
+    /// worker that took it from there.
     pub(crate) fn work(self: &Arc<Self>) {
         let mut slot = self.writer();
         // Closing runs what is queued, so a closed database has nothing to do.

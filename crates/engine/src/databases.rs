@@ -1,13 +1,14 @@
 //! Many databases: a handful of worker threads, and open handles kept by last use.
 //!
-//! Tens of thousands of files, thousands of them open. Opening a file that is open gives the same handle; opening
-//! another one may close those that nobody has used for longest. Files are opened and closed outside the lock, so a
-//! slow one holds up only those who want that same file.
+//! Tens of thousands of files, thousands of them open. Opening a file that is open gives the same
+//! handle; opening another one may close those that nobody has used for longest. Files are opened
+//! and closed outside the lock, so a slow one holds up only those who want that same file.
 //!
 //! # Invariants
 //! - A file is open at most once: its slot says so while it is opened, used and closed.
-//! - A handle that anyone holds, or that has work queued, is never closed to make room: the registry holds the
-//!   only other reference, and the ready queue holds one for each database with work.
+//! - A handle that anyone holds, or that has work queued, is never closed to make room: the
+//!   registry holds the only other reference, and the ready queue holds one for each database with
+//!   work.
 //! - At most `open_count_max` files are open.
 //!
 //! # Not here
@@ -102,8 +103,9 @@ impl Databases {
 
     /// The database in that file; opened with `options` unless it is open already.
     ///
-    /// A key in `options` is not compared with that of an open database: who may open it is the caller's to know.
-    /// [`Error::Busy`] if `open_count_max` databases are open and all of them in use.
+    /// A key in `options` is not compared with that of an open database: who may open it is the
+    /// caller's to know. [`Error::Busy`] if `open_count_max` databases are open and all of them in
+    /// use.
     pub fn open(&self, path: &Path, options: impl FnOnce() -> Options) -> Result<Arc<Database>> {
         let path = canonical(path)?;
         let mut registry = self.registry();
@@ -132,8 +134,8 @@ impl Databases {
         Ok(database)
     }
 
-    /// Closes one database, in use or not, after what is queued has run: those who hold it get [`Error::Closed`].
-    /// Without effect if it is not open.
+    /// Closes one database, in use or not, after what is queued has run: those who hold it get
+    /// [`Error::Closed`]. Without effect if it is not open.
     pub fn close(&self, path: &Path) -> Result<()> {
         let path = canonical(path)?;
         let mut registry = self.registry();
@@ -156,7 +158,8 @@ impl Databases {
         }
     }
 
-    /// Opens nothing more, runs and answers what is queued, closes every database and ends the threads.
+    /// Opens nothing more, runs and answers what is queued, closes every database and ends the
+    /// threads.
     pub fn shutdown(&self) {
         self.registry().is_stopped = true;
         while let Some(database) = self.next_to_shut_down() {
@@ -270,8 +273,8 @@ impl Registry {
     }
 }
 
-/// A slot marked `Opening`. Dropped, it holds the opened database, or is free again if there is none: also when
-/// opening panicked.
+/// A slot marked `Opening`. Dropped, it holds the opened database, or is free again if there is
+/// none: also when opening panicked.
 struct Claim<'a> {
     databases: &'a Databases,
     path: &'a Path,

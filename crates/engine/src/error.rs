@@ -40,7 +40,8 @@ pub enum Error {
         /// The last migration's version.
         known: u32,
     },
-    /// A limit is reached, or another program holds the write lock. Nothing was done; try again later.
+    /// A limit is reached, or another program holds the write lock. Nothing was done; try again
+    /// later.
     #[error("busy")]
     Busy,
     /// The batch that this transaction was in was rolled back as a whole. Nothing of it is stored.
@@ -49,7 +50,8 @@ pub enum Error {
         /// What made SQLite give up the batch.
         cause: Arc<str>,
     },
-    /// A commit failed, so what is on the disk is uncertain: no writes until the database is reopened.
+    /// A commit failed, so what is on the disk is uncertain: no writes until the database is
+    /// reopened.
     #[error("no writes until the database is reopened: {cause}")]
     Poisoned {
         /// How the commit failed.

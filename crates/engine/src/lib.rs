@@ -1,8 +1,9 @@
-//! SQLite databases, one and many: opened with a key and a profile, written by one writer, read by many.
+//! SQLite databases, one and many: opened with a key and a profile, written by one writer, read by
+//! many.
 //!
-//! [`Databases`] keeps thousands of databases with a handful of threads. A [`Database`] takes transactions as
-//! closures: writes go through a queue and share commits, reads run on the caller's thread. What the
-//! rows mean is the caller's business.
+//! [`Databases`] keeps thousands of databases with a handful of threads. A [`Database`] takes
+//! transactions as closures: writes go through a queue and share commits, reads run on the caller's
+//! thread. What the rows mean is the caller's business.
 #![warn(missing_docs)]
 
 mod cache;

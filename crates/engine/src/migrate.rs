@@ -1,7 +1,7 @@
 //! Schema migrations: numbered SQL scripts that bring a file from any older version to the newest.
 //!
-//! The version is SQLite's `user_version`. Each migration and its version number commit in one transaction,
-//! so a file is always at exactly one version.
+//! The version is SQLite's `user_version`. Each migration and its version number commit in one
+//! transaction, so a file is always at exactly one version.
 //!
 //! # Invariants
 //! - Versions ascend strictly (asserted).
@@ -20,7 +20,8 @@ pub struct Migration {
     pub sql: &'static str,
 }
 
-/// Brings the file to the last version in `migrations`. With none, versions are the caller's business.
+/// Brings the file to the last version in `migrations`. With none, versions are the caller's
+/// business.
 pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<()> {
     assert!(
         migrations.iter().map(|migration| migration.version).is_sorted_by(|a, b| a < b),

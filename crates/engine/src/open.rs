@@ -1,13 +1,14 @@
 //! Opening a file: which cipher, the right key, the profile's settings.
 //!
-//! A connection with a wrong key is dangerous: it sees a WAL whose checksums are all wrong, takes it for empty,
-//! and deletes it when it closes, with all that was acknowledged into it. So the key is tried first on an
-//! *immutable* connection, which reads page 1 of the main file and looks at no WAL, journal or lock. Only a
-//! key that has shown itself right opens the file for real.
+//! A connection with a wrong key is dangerous: it sees a WAL whose checksums are all wrong, takes
+//! it for empty, and deletes it when it closes, with all that was acknowledged into it. So the key
+//! is tried first on an *immutable* connection, which reads page 1 of the main file and looks at no
+//! WAL, journal or lock. Only a key that has shown itself right opens the file for real.
 //!
 //! # Invariants
 //! - No connection with an unproven key ever sees the WAL of a file that has content.
-//! - A wrong key is [`Error::WrongKey`]; SQLite's "file is not a database" does not leave this file.
+//! - A wrong key is [`Error::WrongKey`]; SQLite's "file is not a database" does not leave this
+//!   file.
 //! - The directory of a new file is on the disk before anything is stored in the file.
 //!
 //! # Not here
@@ -23,7 +24,8 @@ use crate::error::{Error, Result, io, sqlite};
 use crate::key::Key;
 use crate::profile::{self, Profile, Target};
 
-/// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few KB.
+/// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few
+/// KB.
 const STATEMENTS_CACHED_MAX: usize = 128;
 
 /// The ciphers that are tried when none is named; a new file gets the first.
@@ -38,12 +40,14 @@ pub enum Encryption {
     Key {
         /// The key.
         key: Key,
-        /// The cipher; if not given, `chacha20`, and for a file that this does not open `aes256cbc`.
+        /// The cipher; if not given, `chacha20`, and for a file that this does not open
+        /// `aes256cbc`.
         cipher: Option<Cipher>,
     },
 }
 
-/// Opens one connection, for tools: keyed, and with the profile's settings read back. Returns the cipher in use.
+/// Opens one connection, for tools: keyed, and with the profile's settings read back. Returns the
+/// cipher in use.
 ///
 /// A `read_only` connection never creates the file and sets nothing that lives in it.
 pub fn open_connection(
@@ -65,7 +69,8 @@ pub fn open_connection(
     Ok((connection, cipher))
 }
 
-/// Opens one connection whose cipher is known and whose key has been proven, as for a further reader.
+/// Opens one connection whose cipher is known and whose key has been proven, as for a further
+/// reader.
 pub(crate) fn connect(
     path: &Path,
     encryption: &Encryption,
@@ -93,8 +98,8 @@ pub(crate) fn connect(
     Ok(connection)
 }
 
-/// Asks the directory, not the file: closing a descriptor of our own would drop the POSIX locks that SQLite's
-/// connections in this process hold on it.
+/// Asks the directory, not the file: closing a descriptor of our own would drop the POSIX locks
+/// that SQLite's connections in this process hold on it.
 fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
     match path.metadata() {
         Ok(metadata) => Ok(metadata.len() == 0),
@@ -125,7 +130,8 @@ fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<O
 
 /// Does this key open page 1? Reads nothing but the main file (see the header of this file).
 ///
-/// A page 1 that a power loss tore in a checkpoint looks the same as a wrong key; refusing it is the safe answer.
+/// A page 1 that a power loss tore in a checkpoint looks the same as a wrong key; refusing it is
+/// the safe answer.
 fn opens(path: &Path, key: Option<(&Key, Cipher)>) -> Result<bool> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX

@@ -1,14 +1,14 @@
 //! Profiles: named sets of PRAGMAs, as data.
 //!
-//! The engine, `tune` and the benchmark read the same table. Each PRAGMA carries the value that it must read
-//! back as, so that a setting without effect is an error and not a belief.
+//! The engine, `tune` and the benchmark read the same table. Each PRAGMA carries the value that it
+//! must read back as, so that a setting without effect is an error and not a belief.
 //!
 //! # Invariants
-//! - What only takes effect on an empty file (`auto_vacuum`, `page_size`) stands before `journal_mode`, which
-//!   writes the first page (asserted by a test).
-//! - An encrypted database keeps its temporary files in memory whatever the profile says: `sqlite3mc` before
-//!   2.6 writes them in plaintext, and a compile option of later versions can bring that back. It has no memory
-//!   map, which the pager refuses for ciphertext.
+//! - What only takes effect on an empty file (`auto_vacuum`, `page_size`) stands before
+//!   `journal_mode`, which writes the first page (asserted by a test).
+//! - An encrypted database keeps its temporary files in memory whatever the profile says:
+//!   `sqlite3mc` before 2.6 writes them in plaintext, and a compile option of later versions can
+//!   bring that back. It has no memory map, which the pager refuses for ciphertext.
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -170,10 +170,11 @@ const WAL: Pragma = writing("journal_mode", "WAL", "wal");
 const WAL_SIZE_64MB: Pragma = writing("journal_size_limit", "67108864", "67108864");
 const WAL_SIZE_256MB: Pragma = writing("journal_size_limit", "268435456", "268435456");
 
-/// `server`, the mail provider's set in use, and the 12 configurations of the published benchmark: the
-/// provider's set of 2025 ("production"), that set with one change each, and two ends.
+/// `server`, the mail provider's set in use, and the 12 configurations of the published benchmark:
+/// the provider's set of 2025 ("production"), that set with one change each, and two ends.
 ///
-/// The published program sets `auto_vacuum` after WAL, where SQLite ignores it; here it takes effect.
+/// The published program sets `auto_vacuum` after WAL, where SQLite ignores it; here it takes
+/// effect.
 const PROFILES: &[Profile] = &[
     Profile {
         name: "server",

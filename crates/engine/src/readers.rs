@@ -1,7 +1,8 @@
 //! The pool of read-only connections of one database.
 //!
-//! A read runs on the caller's own thread, on a connection that it has to itself for that long, inside one read
-//! transaction. Connections are opened as they are needed, up to a limit; past it, callers wait in turn.
+//! A read runs on the caller's own thread, on a connection that it has to itself for that long,
+//! inside one read transaction. Connections are opened as they are needed, up to a limit; past it,
+//! callers wait in turn.
 //!
 //! # Invariants
 //! - A connection in the pool has no transaction open, also after a panic in the reader's closure.
@@ -36,8 +37,9 @@ impl Readers {
         Self { pool: Mutex::new(pool), returned: Condvar::new(), count_max }
     }
 
-    /// Runs `f` in a read transaction. `open` makes a reader when none is idle. A closure that reads from the
-    /// same database inside itself takes a second connection, and waits for ever if there is none.
+    /// Runs `f` in a read transaction. `open` makes a reader when none is idle. A closure that
+    /// reads from the same database inside itself takes a second connection, and waits for ever if
+    /// there is none.
     pub(crate) fn read<T, E: From<Error>>(
         &self,
         open: impl FnOnce() -> Result<Reader>,
@@ -80,7 +82,8 @@ impl Readers {
         }
         pool.open_count += 1;
         drop(pool);
-        // From here on the lease gives its place back, whether or not a connection comes to fill it.
+        // From here on the lease gives its place back, whether or not a connection comes to fill
+        // it.
         let mut lease = Lease { readers: self, reader: None };
         lease.reader = Some(open()?);
         Ok(lease)

@@ -1,8 +1,8 @@
 //! The queue of databases that have something to write, which the worker threads take from.
 //!
 //! # Invariants
-//! - A database stands in it at most once (`database.rs` asserts it by its `is_scheduled`), so the queue is never
-//!   longer than the number of open databases.
+//! - A database stands in it at most once (`database.rs` asserts it by its `is_scheduled`), so the
+//!   queue is never longer than the number of open databases.
 //! - First come, first served: a database that has more to do after a batch goes to the back.
 
 use std::collections::VecDeque;

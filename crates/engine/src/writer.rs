@@ -1,24 +1,29 @@
 //! The group-commit writer: the only connection of a database that writes.
 //!
-//! A batch of transactions runs inside one SQLite transaction, a savepoint around each, and commits once; then
-//! every caller hears what became of theirs.
+//! A batch of transactions runs inside one SQLite transaction, a savepoint around each, and commits
+//! once; then every caller hears what became of theirs.
 //!
 //! How a batch ends:
-//! - *committed*: each caller gets its closure's result; those that failed or panicked rolled back alone.
-//! - *rolled back*: SQLite gave up the transaction (disk full, `ON CONFLICT ROLLBACK`), or refused the commit
-//!   with BUSY before it wrote. Nothing is stored, every success becomes an error, the next batch may succeed.
-//! - *poisoned*: the commit failed in any other way. What is on the disk is uncertain, so nothing is tried
-//!   again: an fsync that failed once may succeed the second time without having written.
+//! - *committed*: each caller gets its closure's result; those that failed or panicked rolled back
+//!   alone.
+//! - *rolled back*: SQLite gave up the transaction (disk full, `ON CONFLICT ROLLBACK`), or refused
+//!   the commit with BUSY before it wrote. Nothing is stored, every success becomes an error, the
+//!   next batch may succeed.
+//! - *poisoned*: the commit failed in any other way. What is on the disk is uncertain, so nothing
+//!   is tried again: an fsync that failed once may succeed the second time without having written.
 //!
 //! # Invariants
 //! - A caller hears `Ok` only after the commit that holds its transaction.
-//! - A closure cannot end the batch's transaction: an authorizer refuses it BEGIN, COMMIT and ROLLBACK, and
-//!   our savepoint's name. What SQLite rolls back by itself shows as autocommit after the closure.
-//! - A deferred foreign key that is violated when a closure ends fails that closure, so COMMIT never meets it:
-//!   the counter is zero before each transaction, and a savepoint's rollback restores it.
+//! - A closure cannot end the batch's transaction: an authorizer refuses it BEGIN, COMMIT and
+//!   ROLLBACK, and our savepoint's name. What SQLite rolls back by itself shows as autocommit after
+//!   the closure.
+//! - A deferred foreign key that is violated when a closure ends fails that closure, so COMMIT
+//!   never meets it: the counter is zero before each transaction, and a savepoint's rollback
+//!   restores it.
 //!
 //! # Not here
-//! - The queue and its limits, who runs batches → `database.rs`, `databases.rs`. Reads → `readers.rs`.
+//! - The queue and its limits, who runs batches → `database.rs`, `databases.rs`. Reads →
+//!   `readers.rs`.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -41,7 +46,8 @@ use crate::profile;
 /// How safe a write is when its caller hears `Ok`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// Committed: survives the end of this program, not a power loss. (With the profile's `synchronous`.)
+    /// Committed: survives the end of this program, not a power loss. (With the profile's
+    /// `synchronous`.)
     Os,
     /// Committed and flushed to the disk: survives a power loss.
     Disk,
@@ -68,7 +74,8 @@ impl Default for WriterLimits {
     }
 }
 
-/// The answer to a write: a future, or for plain threads [`Pending::wait`]. Dropping it cancels nothing.
+/// The answer to a write: a future, or for plain threads [`Pending::wait`]. Dropping it cancels
+/// nothing.
 #[derive(Debug)]
 #[must_use = "the write happens anyway, but only this tells whether it did"]
 pub struct Pending<T, E>(oneshot::Receiver<Result<T, E>>);
@@ -136,8 +143,8 @@ where
 
     fn run(&mut self, db: &Connection) -> bool {
         let closure = self.closure.take().expect("a job runs once");
-        // A panic leaves nothing half-done behind: the savepoint takes the database back, and what the closure
-        // owned is dropped.
+        // A panic leaves nothing half-done behind: the savepoint takes the database back, and what
+        // the closure owned is dropped.
         let outcome = catch_unwind(AssertUnwindSafe(|| closure(db)));
         self.result = Some(outcome.unwrap_or_else(|_panic| Err(Error::Panicked.into())));
         self.is_ok()
@@ -229,8 +236,9 @@ impl Writer {
         !self.intake.is_empty()
     }
 
-    /// Runs what was taken in as one batch. Returns the transactions that were in it, for their answers. Stops after `time_max`, or when SQLite has rolled
-    /// the batch back; the rest stays for the next batch.
+    /// Runs what was taken in as one batch. Returns the transactions that were in it, for their
+    /// answers. Stops after `time_max`, or when SQLite has rolled the batch back; the rest stays
+    /// for the next batch.
     pub(crate) fn run_batch(&mut self, time_max: Duration) -> Vec<Box<dyn Job>> {
         let mut ran = Vec::with_capacity(self.intake.len());
         let ending = match self.begin() {
@@ -254,7 +262,8 @@ impl Writer {
         self.poison.is_some()
     }
 
-    /// Moves the WAL into the database and closes. A poisoned writer leaves both as they are for recovery.
+    /// Moves the WAL into the database and closes. A poisoned writer leaves both as they are for
+    /// recovery.
     pub(crate) fn close(self) -> Result<()> {
         if self.poison.is_some() {
             let no_checkpoint = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
@@ -281,7 +290,8 @@ impl Writer {
             })
     }
 
-    /// SQLite does not change it inside a transaction, so the whole batch gets what its strictest member asks.
+    /// SQLite does not change it inside a transaction, so the whole batch gets what its strictest
+    /// member asks.
     fn set_synchronous(&mut self, durability: Durability) -> rusqlite::Result<()> {
         let wanted = match durability {
             Durability::Os => self.synchronous.base,
@@ -362,14 +372,15 @@ impl Writer {
         if self.connection.is_autocommit() { Ok(()) } else { self.run("ROLLBACK -- engine") }
     }
 
-    /// Runs one of the writer's own statements. The comment in each keeps them apart in the statement cache from
-    /// a closure's, which the authorizer must see.
+    /// Runs one of the writer's own statements. The comment in each keeps them apart in the
+    /// statement cache from a closure's, which the authorizer must see.
     fn run(&self, sql: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute([]).map(drop)
     }
 }
 
-/// What a closure may do: everything but end, or tamper with, the transaction that its neighbours share.
+/// What a closure may do: everything but end, or tamper with, the transaction that its neighbours
+/// share.
 fn authorize(action: AuthAction<'_>) -> Authorization {
     match action {
         AuthAction::Transaction { .. } => Authorization::Deny,

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! - Nothing here does I/O or reads a clock; the round is a state machine that others drive.
-//! - Every wire type is one Rust struct for both encodings, JSON and protobuf (`proto/warren.proto`).
+//! - Every wire type is one Rust struct for both encodings, JSON and protobuf
+//!   (`proto/warren.proto`).
 //! - Clients decide on an error's code alone; its message is for people.
 //!
 //! # Not here

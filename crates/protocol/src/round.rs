@@ -12,7 +12,8 @@
 //!
 //! # Invariants
 //! - No I/O: the device says how it stands, the round says what to do (`replica::sync` does it).
-//! - A round ends: a page that does not move the cursor counts as the last, and repair happens once.
+//! - A round ends: a page that does not move the cursor counts as the last, and repair happens
+//!   once.
 
 use crdt::Fingerprint;
 

@@ -5,7 +5,8 @@
 //!
 //! # Invariants
 //! - Of what came over the network only `CREATE TABLE` and `CREATE INDEX` statements about the
-//!   named table run, one statement each; SQLite's authorizer is not needed for that, its parser is.
+//!   named table run, one statement each; SQLite's authorizer is not needed for that, its parser
+//!   is.
 
 use crdt::Change;
 use rusqlite::Connection;

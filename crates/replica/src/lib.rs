@@ -1,8 +1,8 @@
 //! The device's side: an ordinary SQLite file whose tables sync.
 //!
-//! Triggers that need nothing but SQLite note which rows and cells any program changes, and when. At
-//! the next sync those notes become messages, with the values that the cells then have; messages of
-//! other devices are merged into the rows' state (`crdt::Row`), and the tables follow the state.
+//! Triggers that need nothing but SQLite note which rows and cells any program changes, and when.
+//! At the next sync those notes become messages, with the values that the cells then have; messages
+//! of other devices are merged into the rows' state (`crdt::Row`), and the tables follow the state.
 //!
 //! ```text
 //!  any program ─► tables ─triggers─► outbox ─stamp─► log ═══ sync ═══ server
@@ -13,8 +13,8 @@
 //! # Invariants
 //! - What is shown depends only on the set of messages: replicas that have seen the same messages
 //!   hold the same rows (`docs/formats/2-message.md`).
-//! - Local changes are stamped before remote ones are merged, in the same transaction: a change gets
-//!   the time when it was made, and never overwrites what its author had not seen.
+//! - Local changes are stamped before remote ones are merged, in the same transaction: a change
+//!   gets the time when it was made, and never overwrites what its author had not seen.
 //! - A sync shows all at once or not at all.
 //!
 //! # Not here

@@ -1,7 +1,8 @@
 //! The merge: takes messages that the server sent into the rows' state.
 //!
 //! Only state changes here; every touched row is noted as unsettled, and the tables follow later
-//! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of constraints.
+//! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of
+//! constraints.
 
 use crdt::{Change, Clock, ColumnId, DecodeError, Message, Row, Timestamp};
 use rusqlite::{Connection, OptionalExtension};

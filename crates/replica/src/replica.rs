@@ -16,9 +16,9 @@ use crate::{identity, log, settle};
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Statements kept prepared: a handful per table, for files of some hundred tables.
 const STATEMENTS_COUNT_MAX: usize = 512;
-/// Page cache while Warren works on the file, in SQLite's spelling: 64 MiB. A first sync touches the
-/// log's and the state's indexes all over; with SQLite's 2 MiB it would read and write them again
-/// and again.
+/// Page cache while Warren works on the file, in SQLite's spelling: 64 MiB. A first sync touches
+/// the log's and the state's indexes all over; with SQLite's 2 MiB it would read and write them
+/// again and again.
 const CACHE_KIB_NEGATIVE: i32 = -65_536;
 
 /// An open replica. Other programs may use the file at the same time.

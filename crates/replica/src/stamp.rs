@@ -106,7 +106,8 @@ impl<'a> Stamper<'a> {
     fn new(db: &'a Connection, tables: &'a [Table], now: Now) -> Result<Self> {
         let mut captures = HashMap::new();
         for table in tables {
-            // A constant first, so that a table that is nothing but its key has something to select.
+            // A constant first, so that a table that is nothing but its key has something to
+            // select.
             let columns = table.columns.iter().map(|column| quote(&column.name));
             let columns: Vec<_> = std::iter::once("1".to_owned()).chain(columns).collect();
             let columns = columns.join(", ");

@@ -27,7 +27,8 @@ const PAGE_COUNT_MAX: usize = 10_000;
 const PAGE_BYTES_MAX: usize = protocol::PAGE_BYTES_MAX;
 /// A clock that is off by more than this is corrected by the server's; less may be the network.
 const CLOCK_OFF_MS_MAX: u64 = 60_000;
-/// How often one sync may find that it shares a node id: once is enough, unless ids are drawn badly.
+/// How often one sync may find that it shares a node id: once is enough, unless ids are drawn
+/// badly.
 const RENAMES_COUNT_MAX: u32 = 3;
 
 /// How a replica talks to a server.

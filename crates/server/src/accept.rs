@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - At most `connections_max` connections are open; further ones wait in the system's queue.
-//! - After `shutdown` no connection and no further request is taken; those under way are answered, for at most
-//!   [`SHUTDOWN_MAX`].
+//! - After `shutdown` no connection and no further request is taken; those under way are answered,
+//!   for at most [`SHUTDOWN_MAX`].
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -19,7 +19,8 @@ use crate::config::Config;
 use crate::error::{Error, Refusal, Result};
 use crate::metrics::Metrics;
 
-/// How long a login waits for its turn. Longer than a device would, so that a burst is served, not refused.
+/// How long a login waits for its turn. Longer than a device would, so that a burst is served, not
+/// refused.
 const PASSWORD_WAIT_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) struct App {

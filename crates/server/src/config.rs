@@ -25,7 +25,8 @@ pub struct Config {
     pub messages_count_max: usize,
     /// Bytes of one request's body.
     pub body_bytes_max: usize,
-    /// In this time a request's head must arrive, and then its body; a connection without a request closes.
+    /// In this time a request's head must arrive, and then its body; a connection without a request
+    /// closes.
     pub request_timeout: Duration,
     /// Connections at one time; further ones wait in the system's queue.
     pub connections_max: usize,

@@ -1,7 +1,8 @@
 //! Why a server does not start, and why a request is refused: the one mapping from errors to codes.
 //!
 //! # Invariants
-//! - What a refusal says to its caller is written here; an internal error's own text stays in the log.
+//! - What a refusal says to its caller is written here; an internal error's own text stays in the
+//!   log.
 //! - A refused request has stored nothing.
 
 use std::borrow::Cow;
@@ -104,7 +105,8 @@ impl From<engine::Error> for Refusal {
     }
 }
 
-/// The response is empty: `respond::finish` writes the body, in the encoding that the request accepts.
+/// The response is empty: `respond::finish` writes the body, in the encoding that the request
+/// accepts.
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = Response::default();

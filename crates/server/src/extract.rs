@@ -1,7 +1,8 @@
 //! What handlers take from a request: who asks, in which encoding, with which body.
 //!
 //! # Invariants
-//! - A body is read within the limit on its size and the limit on its time, whatever its head promised.
+//! - A body is read within the limit on its size and the limit on its time, whatever its head
+//!   promised.
 //! - A token is checked against the accounts at every request: revoking takes effect at once.
 
 use std::net::IpAddr;
@@ -24,7 +25,8 @@ use zeroize::Zeroizing;
 use crate::app::{App, blocking};
 use crate::error::Refusal;
 
-/// Bytes of a body that carries no messages: the longest login, password and name take two thousand.
+/// Bytes of a body that carries no messages: the longest login, password and name take two
+/// thousand.
 const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// How a body is written.
@@ -35,7 +37,8 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// What the answer should be in: JSON unless protobuf is asked for, as a message or as a sequence.
+    /// What the answer should be in: JSON unless protobuf is asked for, as a message or as a
+    /// sequence.
     pub(crate) fn accepted(headers: &HeaderMap) -> Self {
         let mut ranges = text(headers, &ACCEPT).split(',').map(essence);
         let is_protobuf =

@@ -60,7 +60,8 @@ impl Server {
         self.address
     }
 
-    /// Answers requests until `shutdown` is ready, then finishes those that it has taken, and closes every vault.
+    /// Answers requests until `shutdown` is ready, then finishes those that it has taken, and
+    /// closes every vault.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
         let router = router::router(Arc::clone(&self.app));
         let upkeep = tokio::spawn(metrics::upkeep(Arc::clone(&self.app)));

@@ -3,7 +3,8 @@
 //! Each server has a recorder of its own, so that several can live in one process.
 //!
 //! # Invariants
-//! - Labels come from closed lists (routes, methods, statuses): no request adds a series of its own making.
+//! - Labels come from closed lists (routes, methods, statuses): no request adds a series of its own
+//!   making.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use crate::app::App;
 const DURATION_BUCKETS_S: &[f64] =
     &[0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
-/// How often samples are folded into their buckets, so that they do not pile up when nobody scrapes.
+/// How often samples are folded into their buckets, so that they do not pile up when nobody
+/// scrapes.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) struct Metrics {

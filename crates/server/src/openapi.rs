@@ -1,7 +1,9 @@
-//! The OpenAPI document: made from the routes themselves, completed with what is the same for all of them.
+//! The OpenAPI document: made from the routes themselves, completed with what is the same for all
+//! of them.
 //!
 //! # Invariants
-//! - A route is in the document by being a route (`OpenApiRouter`); a test asks the server for each.
+//! - A route is in the document by being a route (`OpenApiRouter`); a test asks the server for
+//!   each.
 //! - The limits in the document are those of the running server.
 
 use std::collections::BTreeMap;
@@ -39,7 +41,8 @@ pub(crate) const BODY: &[ErrorCode] = &[
 /// Why a call with a device's token may be refused; it opens a vault.
 pub(crate) const TOKEN: &[ErrorCode] = &[ErrorCode::Busy, ErrorCode::InvalidToken];
 
-/// `refusals!(Name: GROUP, …, [Code, …])`: the responses that an operation documents beside its success.
+/// `refusals!(Name: GROUP, …, [Code, …])`: the responses that an operation documents beside its
+/// success.
 macro_rules! refusals {
     ($name:ident: $($group:ident,)* [$($code:ident),*]) => {
         struct $name;
@@ -130,8 +133,8 @@ impl Document {
     }
 }
 
-/// What a wire type accepts beyond its type: schema, property, keyword, value. A password's length is in bytes,
-/// so a few that the document allows are refused.
+/// What a wire type accepts beyond its type: schema, property, keyword, value. A password's length
+/// is in bytes, so a few that the document allows are refused.
 fn grammar() -> [(&'static str, &'static str, &'static str, Value); 9] {
     let login = "[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}";
     let timestamp = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z-[0-9A-F]{4}-[0-9a-f]{16}$";

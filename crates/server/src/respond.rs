@@ -1,7 +1,9 @@
-//! How answers leave: bodies in the accepted encoding, refusals as the one error body, each counted.
+//! How answers leave: bodies in the accepted encoding, refusals as the one error body, each
+//! counted.
 //!
 //! # Invariants
-//! - Every refusal passes through `finish`, which writes its body and, if it is internal, logs it once.
+//! - Every refusal passes through `finish`, which writes its body and, if it is internal, logs it
+//!   once.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -80,7 +82,8 @@ pub(crate) async fn finish(
     peer.is_refused.store(refusal.is_some() && has_body, Ordering::Relaxed);
     if let Some(refusal) = refusal {
         if has_body {
-            // Whatever of it has not been read, nobody will read: the client needs another connection.
+            // Whatever of it has not been read, nobody will read: the client needs another
+            // connection.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if let Some(cause) = &refusal.cause {

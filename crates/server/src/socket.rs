@@ -1,9 +1,9 @@
 //! A TCP connection that does not wait for ever on its peer.
 //!
 //! - A peer that does not take what it is sent is given up after [`STALL_MAX`].
-//! - A peer that was refused may still be sending when the server closes (a body over the limit), so it is
-//!   listened to for a moment. Closed at once, the system would answer its bytes with a reset, which on the
-//!   peer's side destroys the answer before it is read.
+//! - A peer that was refused may still be sending when the server closes (a body over the limit),
+//!   so it is listened to for a moment. Closed at once, the system would answer its bytes with a
+//!   reset, which on the peer's side destroys the answer before it is read.
 //!
 //! # Not here
 //! - Time limits on what arrives → `accept.rs` (heads) and `extract.rs` (bodies).
@@ -23,7 +23,8 @@ use tokio::time::{Instant, Sleep, sleep};
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// A refused peer that has sent nothing for so long is done.
 const LINGER_QUIET_MAX: Duration = Duration::from_secs(2);
-/// How long a refused peer is listened to in all, and how much is taken: four bodies of the usual limit.
+/// How long a refused peer is listened to in all, and how much is taken: four bodies of the usual
+/// limit.
 const LINGER_MAX: Duration = Duration::from_secs(10);
 const LINGER_BYTES_MAX: usize = 64 << 20;
 

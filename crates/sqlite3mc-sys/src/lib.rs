@@ -1,10 +1,11 @@
 //! SQLite Multiple Ciphers, linked under rusqlite, and the calls of it that rusqlite does not know.
 //!
-//! `build.rs` compiles the library. This file holds the only `unsafe` code of the project: four C calls
-//! that need the raw handle of a connection.
+//! `build.rs` compiles the library. This file holds the only `unsafe` code of the project: four C
+//! calls that need the raw handle of a connection.
 //!
 //! # Invariants
-//! - A key never becomes SQL text: it goes to `sqlite3_key_v2` as bytes, in a buffer that is zeroised.
+//! - A key never becomes SQL text: it goes to `sqlite3_key_v2` as bytes, in a buffer that is
+//!   zeroised.
 //!
 //! # Not here
 //! - Which cipher, which settings, what a wrong key looks like → `engine::open_connection`.
@@ -39,12 +40,13 @@ const RAW_KEY_SIZE: u8 = 4 + 32;
 
 /// Gives the main database its key. A wrong key is noticed at the first read, not here.
 ///
-/// `aes256cbc` knows no raw keys: it derives one from the first 32 bytes of what it is given, prefix
-/// included, so 28 bytes of the key count there.
+/// `aes256cbc` knows no raw keys: it derives one from the first 32 bytes of what it is given,
+/// prefix included, so 28 bytes of the key count there.
 pub fn key(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
     let key = prefixed(raw_key);
-    // SAFETY: the handle is valid while `db` is borrowed, and used by this thread alone (`Connection` is not
-    // Sync); the buffer outlives the call, which copies what it keeps; the schema name ends in a NUL.
+    // SAFETY: the handle is valid while `db` is borrowed, and used by this thread alone
+    // (`Connection` is not Sync); the buffer outlives the call, which copies what it keeps; the
+    // schema name ends in a NUL.
     let code = unsafe {
         sqlite3_key_v2(db.handle(), c"main".as_ptr(), key.as_ptr().cast(), RAW_KEY_SIZE.into())
     };
@@ -74,7 +76,8 @@ pub fn cache_bytes(db: &Connection) -> rusqlite::Result<usize> {
 
 fn status(db: &Connection, what: c_int) -> rusqlite::Result<c_int> {
     let (mut current, mut highest) = (0, 0);
-    // SAFETY: the handle is valid and this thread's alone, as in `key`; both results are live integers.
+    // SAFETY: the handle is valid and this thread's alone, as in `key`; both results are live
+    // integers.
     let code =
         unsafe { ffi::sqlite3_db_status(db.handle(), what, &raw mut current, &raw mut highest, 0) };
     check(code)?;

@@ -30,8 +30,8 @@ pub struct Seen {
     pub now_ms: u64,
 }
 
-/// How long a device's `seen_ms` may lag behind when nothing else about it changes: a device that asks every
-/// second should not cost a write every second.
+/// How long a device's `seen_ms` may lag behind when nothing else about it changes: a device that
+/// asks every second should not cost a write every second.
 const SEEN_LAG_MS_MAX: u64 = 60_000;
 
 pub(crate) fn add(db: &Connection, client: &Client) -> Result<()> {
@@ -71,7 +71,8 @@ pub(crate) fn remove(db: &Connection, ids: &[ClientId]) -> Result<()> {
     Ok(())
 }
 
-/// The device has stored something. If it had all that was there before, it has all that is there after.
+/// The device has stored something. If it had all that was there before, it has all that is there
+/// after.
 pub(crate) fn pushed(db: &Connection, seen: &Seen, before: u64, after: u64) -> Result<()> {
     db.prepare_cached(
         "UPDATE client SET seen_ms = ?2, cursor = iif(cursor = ?3, ?4, cursor)

@@ -1,8 +1,8 @@
 //! The server's storage: each user's messages in an encrypted SQLite file of their own, the vault.
 //!
-//! A vault is a grow-only set of messages keyed by timestamp. Each new message gets the next arrival
-//! number, and "what came after number n" is a range scan. The fingerprint of the whole set is kept up
-//! to date in the transaction that stores the messages.
+//! A vault is a grow-only set of messages keyed by timestamp. Each new message gets the next
+//! arrival number, and "what came after number n" is a range scan. The fingerprint of the whole set
+//! is kept up to date in the transaction that stores the messages.
 //!
 //! # Invariants
 //! - A timestamp is in the set, the digest and the count exactly once, or in none of them.

@@ -5,7 +5,8 @@ use engine::Migration;
 /// SQLite's `application_id` of a vault: "WARV".
 pub const APPLICATION_ID: u32 = 0x5741_5256;
 
-/// The BLOB that may be long stands last, so that reading the columns before it needs no overflow page.
+/// The BLOB that may be long stands last, so that reading the columns before it needs no overflow
+/// page.
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
     version: 1,
     sql: "
@@ -31,8 +32,8 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
     ",
 }];
 
-/// A counter or a time as SQLite keeps it. Those of this crate come from counting and from clocks; what a
-/// request names may be larger, and means "past everything" then.
+/// A counter or a time as SQLite keeps it. Those of this crate come from counting and from clocks;
+/// what a request names may be larger, and means "past everything" then.
 pub(crate) fn to_column(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -91,8 +91,8 @@ impl Vault {
         &self.database
     }
 
-    /// Stores what is new, all or nothing; [`Error::TimestampConflict`] if a timestamp has another content
-    /// already, in the vault or among these messages.
+    /// Stores what is new, all or nothing; [`Error::TimestampConflict`] if a timestamp has another
+    /// content already, in the vault or among these messages.
     ///
     /// Sorts and hashes on the calling thread: some milliseconds for a full request.
     pub fn store(&self, mut messages: Vec<Message>, seen: Option<Seen>) -> Pending<Stored, Error> {
@@ -106,7 +106,8 @@ impl Vault {
         self.database.write(durability, move |db| store(db, &messages, sum, seen.as_ref()))
     }
 
-    /// What arrived after `cursor`: at most `count_max` messages, and no more after `bytes_max` of contents.
+    /// What arrived after `cursor`: at most `count_max` messages, and no more after `bytes_max` of
+    /// contents.
     pub fn page(&self, cursor: u64, count_max: usize, bytes_max: usize) -> Result<Page> {
         self.database.read(|db| page(db, cursor, count_max, bytes_max))
     }
@@ -131,7 +132,8 @@ impl Vault {
         self.database.write(Durability::Disk, move |db| clients::remove(db, &ids))
     }
 
-    /// Notes that a device was answered up to `cursor`. `None` if that is known, or nearly: nothing to write.
+    /// Notes that a device was answered up to `cursor`. `None` if that is known, or nearly: nothing
+    /// to write.
     pub fn seen(&self, seen: Seen, cursor: u64) -> Result<Option<Pending<(), Error>>> {
         if !self.database.read(|db| clients::is_stale(db, &seen, cursor))? {
             return Ok(None);

@@ -42,8 +42,8 @@ impl Vaults {
 
     /// Opens a vault; `key` unwraps its key, and is called only if the vault is not open yet.
     ///
-    /// A missing file is made: the account whose file was lost, or whose server stopped before the file was
-    /// there, starts empty, and its devices find the difference and send everything again.
+    /// A missing file is made: the account whose file was lost, or whose server stopped before the
+    /// file was there, starts empty, and its devices find the difference and send everything again.
     pub fn open_with<E: From<Error>>(
         &self,
         vault: &VaultId,
@@ -58,7 +58,8 @@ impl Vaults {
                 create: true,
                 ..Options::new(Encryption::Key { key, cipher: None })
             },
-            // The engine has no way to take an error here; without a key it opens and creates nothing.
+            // The engine has no way to take an error here; without a key it opens and creates
+            // nothing.
             Err(error) => {
                 refused = Some(error);
                 Options::new(Encryption::None)

@@ -1,7 +1,9 @@
-//! Every Rust file of a package is compiled: it is a root that cargo knows, or some `mod` leads to it.
+//! Every Rust file of a package is compiled: it is a root that cargo knows, or some `mod` leads to
+//! it.
 //!
 //! # Not here
-//! - `#[path]` and a `mod x;` inside an inline module: nobody uses them, and tidy would call the file dead.
+//! - `#[path]` and a `mod x;` inside an inline module: nobody uses them, and tidy would call the
+//!   file dead.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
 //! Which crate may depend on which: arrows run down only.
 //!
-//! A new arrow is a decision about the architecture. It is made here, in one line that a reviewer sees.
+//! A new arrow is a decision about the architecture. It is made here, in one line that a reviewer
+//! sees.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +14,8 @@ use super::tree::Tree;
 
 const RULE: &str = "edge";
 
-/// Each crate with the crates that it may depend on, to build and to run. A row names only rows above it.
+/// Each crate with the crates that it may depend on, to build and to run. A row names only rows
+/// above it.
 const EDGES: &[(&str, &[&str])] = &[
     ("crdt", &[]),
     ("protocol", &["crdt"]),

@@ -1,4 +1,5 @@
-//! `crdt` and `protocol` do no I/O and read no clock, so that they run in a browser and in a simulator.
+//! `crdt` and `protocol` do no I/O and read no clock, so that they run in a browser and in a
+//! simulator.
 
 use super::Finding;
 use super::rust::has_word;

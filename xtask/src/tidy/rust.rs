@@ -1,8 +1,8 @@
 //! Just enough of Rust's lexical rules to tell code, comments and literals apart.
 //!
-//! Rules look for words in code or in comments; without this they would find themselves in their own
-//! tables and tests. It knows line and nested block comments, strings, raw strings, characters and
-//! lifetimes; it does not know grammar.
+//! Rules look for words in code or in comments; without this they would find themselves in their
+//! own tables and tests. It knows line and nested block comments, strings, raw strings, characters
+//! and lifetimes; it does not know grammar.
 //!
 //! # Invariants
 //! - One `Line` per line of the text, in order.

@@ -1,4 +1,5 @@
-//! Files stay small, by a ratchet: a file over the aim is recorded with its size and may not grow past it.
+//! Files stay small, by a ratchet: a file over the aim is recorded with its size and may not grow
+//! past it.
 //!
 //! Counted are lines of code and comment, without inline test modules. Test files are free.
 

@@ -65,8 +65,8 @@ fn a_revoked_wrap_does_not_stay_in_the_file() {
 fn a_passwords_wrap_opens_on_no_other_accounts_row() {
     let fixture = Fixture::new();
     let (_ada, _eve) = (fixture.add("ada"), fixture.add("eve"));
-    // Eve puts her password's wrap, salt and all, on Ada's account: unless the wrap is bound to the vault, her
-    // password is accepted there, and Ada's vault is opened with a wrong key.
+    // Eve puts her password's wrap, salt and all, on Ada's account: unless the wrap is bound to the
+    // vault, her password is accepted there, and Ada's vault is opened with a wrong key.
     let copied = fixture.sql().execute(
         "UPDATE account SET (salt, wrapped_key) =
              (SELECT salt, wrapped_key FROM account WHERE login = 'eve') WHERE login = 'ada'",

@@ -157,7 +157,8 @@ fn every_profile_takes_effect_on_a_plain_and_on_an_encrypted_file() {
     }
 }
 
-/// Makes a file with `profile`, and reads each setting back from a writer and a reader that open it again.
+/// Makes a file with `profile`, and reads each setting back from a writer and a reader that open it
+/// again.
 fn check_profile(path: &Path, encryption: &Encryption, profile: &Profile) {
     let (creator, cipher) = open_connection(path, encryption, profile, false, true).unwrap();
     creator.execute_batch("CREATE TABLE t (x)").unwrap();

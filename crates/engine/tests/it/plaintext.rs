@@ -1,9 +1,11 @@
-//! No plaintext of an encrypted database reaches the disk, also while SQLite sorts, indexes and vacuums.
+//! No plaintext of an encrypted database reaches the disk, also while SQLite sorts, indexes and
+//! vacuums.
 //!
-//! The test runs itself again under `strace` and searches what that process wrote, to any file, for a marker that
-//! every row holds. Two things keep it out: temporary content stays in memory, and `sqlite3mc` (since 2.6) encrypts
-//! the temporary files that it makes. The test looks at both together, at the second alone, and, so that it can
-//! fail, at an unencrypted database, where the marker must be found in the temporary files too.
+//! The test runs itself again under `strace` and searches what that process wrote, to any file, for
+//! a marker that every row holds. Two things keep it out: temporary content stays in memory, and
+//! `sqlite3mc` (since 2.6) encrypts the temporary files that it makes. The test looks at both
+//! together, at the second alone, and, so that it can fail, at an unencrypted database, where the
+//! marker must be found in the temporary files too.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -46,7 +48,8 @@ fn no_plaintext_is_written_by_vacuum_index_sort_and_statement_journal() {
     assert!(unencrypted.temporary_with_marker > 100, "{unencrypted:?}");
 }
 
-/// The part that is traced; without its variables, as in an ordinary run of the tests, it has nothing to do.
+/// The part that is traced; without its variables, as in an ordinary run of the tests, it has
+/// nothing to do.
 #[test]
 fn traced_workload() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
@@ -80,7 +83,8 @@ fn workload(db: &Connection) {
     db.execute("UPDATE m SET x = CASE WHEN id < 3900 THEN x || 'y' ELSE 'no' END", []).unwrap_err();
 }
 
-/// Counts of writes: all, those that hold the marker, those to temporary files, and those of both kinds.
+/// Counts of writes: all, those that hold the marker, those to temporary files, and those of both
+/// kinds.
 #[derive(Debug, Default)]
 struct Traced {
     writes: usize,

@@ -11,8 +11,8 @@ use rusqlite::Connection;
 
 use crate::{Fixture, fixture, insert, number, sum, wait_for_all};
 
-/// Holds the writer in a batch of its own until the sender is dropped, so that what is queued meanwhile makes one
-/// batch. Returns when the batch is running.
+/// Holds the writer in a batch of its own until the sender is dropped, so that what is queued
+/// meanwhile makes one batch. Returns when the batch is running.
 fn hold(database: &Database) -> Sender<()> {
     let (release, released) = mpsc::channel();
     let (started_sender, started) = mpsc::channel();
@@ -25,7 +25,8 @@ fn hold(database: &Database) -> Sender<()> {
     release
 }
 
-/// Queues `transaction` between two inserts of 1 and 4 in one batch. Returns what became of the three.
+/// Queues `transaction` between two inserts of 1 and 4 in one batch. Returns what became of the
+/// three.
 fn between<T: Send + 'static>(
     fixture: &Fixture,
     transaction: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,

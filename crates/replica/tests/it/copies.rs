@@ -1,4 +1,5 @@
-//! Copied files, restored files, lost answers, wrong clocks: nothing is lost, nothing is there twice.
+//! Copied files, restored files, lost answers, wrong clocks: nothing is lost, nothing is there
+//! twice.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

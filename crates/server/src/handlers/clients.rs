@@ -1,6 +1,7 @@
 //! `/v1/clients`: registering, listing and revoking devices.
 //!
-//! The accounts know which devices there are; the vault knows what they are called and how far they have synced.
+//! The accounts know which devices there are; the vault knows what they are called and how far they
+//! have synced.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -90,7 +91,8 @@ fn register_by_password(
     register_unlocked(app, &unlocked, None, name, ErrorCode::WrongPassword)
 }
 
-/// The row in the vault comes second: without it the device has no name, without the other it has no access.
+/// The row in the vault comes second: without it the device has no name, without the other it has
+/// no access.
 fn register_unlocked(
     app: &App,
     unlocked: &Unlocked,

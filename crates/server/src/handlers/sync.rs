@@ -100,7 +100,8 @@ fn check_count(count: usize, count_max: usize) -> Result<(), Refusal> {
     Err(Refusal::new(ErrorCode::TooLarge, message))
 }
 
-/// Counts without decoding: on the wire a message may take two bytes, in memory it takes at least 64.
+/// Counts without decoding: on the wire a message may take two bytes, in memory it takes at least
+/// 64.
 fn count_messages(mut body: &[u8]) -> Result<usize, Refusal> {
     let mut count = 0;
     while !body.is_empty() {
@@ -192,10 +193,11 @@ struct FullQuery {
 
 refusals!(FullRefusals: TOKEN, [Malformed]);
 
-/// Everything after a cursor, as a stream of `PullResponse`s: one a line, or each after its length as a varint.
+/// Everything after a cursor, as a stream of `PullResponse`s: one a line, or each after its length
+/// as a varint.
 ///
-/// It ends with what was newest when it began; if its last page says `more`, go on with `GET /v1/sync/delta`.
-/// A stream that breaks off before its end closes the connection.
+/// It ends with what was newest when it began; if its last page says `more`, go on with `GET
+/// /v1/sync/delta`. A stream that breaks off before its end closes the connection.
 #[utoipa::path(
     get, path = "/v1/sync/full", tag = "sync", operation_id = "full",
     security(("token" = [])),

@@ -73,7 +73,8 @@ impl Running {
         // A test that waits for ever is worse than one that fails.
         let agent = Agent::config_builder()
             .http_status_as_error(false)
-            // Less than the shortest `request_timeout` here, after which the server closes idle connections.
+            // Less than the shortest `request_timeout` here, after which the server closes idle
+            // connections.
             .max_idle_age(Duration::from_millis(100))
             .timeout_global(Some(Duration::from_mins(1)));
         let agent = Agent::new_with_config(agent.build());

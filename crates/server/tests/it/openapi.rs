@@ -31,8 +31,8 @@ pub(crate) fn documented(openapi: &Value) -> BTreeSet<(String, &str)> {
     calls.collect()
 }
 
-/// Asserts that an answer's status is one that the document tells. While the document itself is fetched there
-/// is none.
+/// Asserts that an answer's status is one that the document tells. While the document itself is
+/// fetched there is none.
 pub(crate) fn check_documented(openapi: &Value, method: &str, path: &str, status: u16) {
     let Some(paths) = openapi["paths"].as_object() else { return };
     let path = path.split('?').next().unwrap();
