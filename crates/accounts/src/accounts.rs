@@ -69,7 +69,7 @@ struct Lock {
 }
 
 impl Accounts {
-    /// Opens `accounts.sqlite` in the directory `data`, which exists. New passwords are hashed at
+    /// Opens `accounts.sqlite` in the directory `data`, which is made if it is not there. New passwords are hashed at
     /// the cost `kdf`, others when they are next used.
     pub fn open(databases: &Databases, data: &Path, kdf: KdfCost) -> Result<Self> {
         Ok(Self { database: schema::open(databases, data)?, kdf, throttle: Throttle::new() })

@@ -49,9 +49,19 @@ const MIGRATIONS: &[Migration] = &[Migration {
 }];
 
 pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> {
+    make_private_directory(data)
+        .map_err(|source| engine::Error::Io { path: data.to_owned(), source })?;
     let options =
         || Options { migrations: MIGRATIONS, create: true, ..Options::new(Encryption::None) };
     Ok(databases.open(&data.join(FILE), options)?)
+}
+
+/// Who else has an account on the machine has no business among the wrapped keys.
+fn make_private_directory(path: &Path) -> std::io::Result<()> {
+    let mut directory = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
+    directory.recursive(true).create(path)
 }
 
 /// Runs a transaction, and answers when it is on the disk.

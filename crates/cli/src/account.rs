@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accounts::{Accounts, KdfCost, Login, Password};
-use anyhow::Context;
 use clap::{Args, Subcommand};
 use engine::{Databases, Limits};
 use serde_json::json;
@@ -87,8 +86,14 @@ pub(crate) struct House {
 }
 
 impl House {
+    /// Opens the directory of a server; one that is none is not made into one by mistake.
     pub(crate) fn open(data: &Path) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(data).with_context(|| data.display().to_string())?;
+        let is_one = data.join("accounts.sqlite").exists();
+        anyhow::ensure!(is_one, "{} is no data directory of Warren's", data.display());
+        Self::make(data)
+    }
+
+    fn make(data: &Path) -> anyhow::Result<Self> {
         let databases = Arc::new(Databases::start(Limits::default())?);
         let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
         Ok(Self { accounts, vaults: Vaults::new(databases, data.to_owned()) })
@@ -108,7 +113,7 @@ fn add(arguments: &Add, output: Output) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
     let prompt = format!("Password for {login}: ");
     let password = Password::parse(arguments.password.read_new(&prompt)?)?;
-    let house = House::open(&arguments.data.data)?;
+    let house = House::make(&arguments.data.data)?;
     let unlocked = house.accounts.add(&login, &password, now_ms())?;
     house.vaults.create(&unlocked)?;
     output.line(format_args!("made account {login}"));

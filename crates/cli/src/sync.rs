@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::ProgressBar;
-use protocol::ClientRequest;
+use protocol::{ClientRequest, ErrorCode};
 use replica::{Error, Http, Progress, Replica, Report, SyncOptions};
 use serde_json::json;
 use zeroize::Zeroize;
@@ -80,18 +80,20 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
         (None, Some(server)) => server,
         (None, None) => return Err(Error::NoServer.into()),
     };
-    let mut http = Http::new(&server);
-    if let Some(login) = &account.login {
-        sign_in(&replica, &mut http, &server, login, account)?;
+    if let Some(login) = &account.login
+        && !is_signed_in(&replica, &server, login)?
+    {
+        sign_in(&replica, &server, login, account)?;
     }
-    let bar = output.progress();
-    let mut progress = |progress| show(&bar, progress);
-    let options = SyncOptions { adopt, now_ms: &now_ms, progress: &mut progress };
-    let path = replica.path().to_owned();
-    let report = replica.sync(&mut http, options);
-    bar.finish_and_clear();
-    let report = report?;
-    describe(&path, &report, output);
+    let report = match (attempt(&mut replica, &server, adopt, output), &account.login) {
+        // Revoked, or the account was made anew: who gives the login signs in again.
+        (Err(Error::Refused { code: ErrorCode::InvalidToken, .. }), Some(login)) => {
+            sign_in(&replica, &server, login, account)?;
+            attempt(&mut replica, &server, adopt, output)?
+        }
+        (report, _) => report?,
+    };
+    describe(replica.path(), &report, output);
     output.value(&json!({
         "sent": report.sent,
         "received": report.received,
@@ -105,24 +107,32 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
     }))
 }
 
-/// Registers the file, unless it is registered with this server and account already.
-fn sign_in(
-    replica: &Replica,
-    http: &mut Http,
+fn attempt(
+    replica: &mut Replica,
     server: &str,
-    login: &str,
-    account: &Account,
-) -> anyhow::Result<()> {
-    let known = replica.status()?.remote;
-    if known.is_some_and(|known| known.server == server && known.login.eq_ignore_ascii_case(login))
-    {
-        return Ok(());
-    }
+    adopt: bool,
+    output: Output,
+) -> replica::Result<Report> {
+    let bar = output.progress();
+    let mut progress = |progress| show(&bar, progress);
+    let options = SyncOptions { adopt, now_ms: &now_ms, progress: &mut progress };
+    let report = replica.sync(&mut Http::new(server), options);
+    bar.finish_and_clear();
+    report
+}
+
+fn is_signed_in(replica: &Replica, server: &str, login: &str) -> anyhow::Result<bool> {
+    let known = replica.remote()?;
+    Ok(known.is_some_and(|known| known.server == server && known.login.eq_ignore_ascii_case(login)))
+}
+
+/// Registers the file as a device of the account.
+fn sign_in(replica: &Replica, server: &str, login: &str, account: &Account) -> anyhow::Result<()> {
     let password = account.password.read(&format!("Password for {login} on {server}: "))?;
     let name = account.name.clone().unwrap_or_else(|| default_name(replica.path()));
     let mut request =
         ClientRequest { login: login.to_owned(), password: password.to_string(), name };
-    let result = replica.sign_in(http, server, &request);
+    let result = replica.sign_in(&mut Http::new(server), server, &request);
     request.password.zeroize();
     Ok(result?)
 }

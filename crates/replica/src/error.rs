@@ -9,6 +9,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// There is no such file.
+    #[error("there is no file {path}")]
+    NoFile {
+        /// Where it was looked for.
+        path: String,
+    },
     /// No table of this file is tracked.
     #[error("{path} is not tracked: `warren track {path} --all` begins")]
     NotTracked {
@@ -82,6 +88,7 @@ impl Error {
     /// The code for programs; those of the server pass through.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::NoFile { .. } => "no_file",
             Self::NotTracked { .. } => "not_tracked",
             Self::TooNew { .. } => "too_new",
             Self::Untrackable { .. } => "untrackable",

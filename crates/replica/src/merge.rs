@@ -4,7 +4,7 @@
 //! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of
 //! constraints.
 
-use crdt::{Change, Clock, ColumnId, DecodeError, Message, Row, Timestamp};
+use crdt::{Change, Clock, ColumnId, DRIFT_MS_MAX, DecodeError, Message, Row, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
@@ -29,11 +29,17 @@ pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) ->
     let mut names = Names::new(db);
     let mut merged = Merged::default();
     let mut newest = Timestamp::ZERO;
+    let ahead_ms = now.ms().saturating_add(DRIFT_MS_MAX);
     loop {
         let messages = log::unmerged_page(db, CHUNK_COUNT_MAX)?;
-        let Some(last) = messages.last() else { break };
-        newest = newest.max(last.timestamp);
+        if messages.is_empty() {
+            break;
+        }
         for message in &messages {
+            // What a server with a wrong clock let through does not drag this clock along.
+            if message.timestamp.millis() <= ahead_ms {
+                newest = newest.max(message.timestamp);
+            }
             merge_one(&mut names, message, &mut merged)?;
         }
         log::mark_merged(db, &messages)?;

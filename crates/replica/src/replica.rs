@@ -51,16 +51,19 @@ impl Replica {
         Self::open(path)
     }
 
-    /// A replica in a file that is created, for [`crate::SyncOptions::adopt`] to fill.
+    /// A replica in a new file, which adopts the tables of the other devices at every sync.
     pub fn create(path: &Path) -> Result<Self> {
-        drop(Self::connect(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-        )?);
-        Self::prepare(path)
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        drop(Self::connect(path, flags)?);
+        let replica = Self::prepare(path)?;
+        replica.transaction(|db| meta::set(db, Key::Adopt, true))?;
+        Ok(replica)
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self> {
+        if !flags.contains(OpenFlags::SQLITE_OPEN_CREATE) && !path.exists() {
+            return Err(Error::NoFile { path: path.display().to_string() });
+        }
         let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         db.busy_timeout(BUSY_TIMEOUT)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);

@@ -8,6 +8,7 @@ use crate::meta::{self, Key};
 use crate::replica::Replica;
 use crate::state::RowId;
 use crate::table::{Table, quote};
+use crate::value::literals;
 
 /// A replica's state, without asking the server.
 #[derive(Clone, Debug)]
@@ -98,7 +99,8 @@ impl Replica {
         })
     }
 
-    fn remote(&self) -> Result<Option<Remote>> {
+    /// The server's side as last seen, if the file knows one.
+    pub fn remote(&self) -> Result<Option<Remote>> {
         let db = &self.db;
         let Some(server) = meta::get(db, Key::Server)? else { return Ok(None) };
         Ok(Some(Remote {
@@ -120,9 +122,9 @@ impl Replica {
         let mut exceptions = Vec::new();
         while let Some(row) = rows.next()? {
             let id = RowId { table: row.get(0)?, key: row.get(1)? };
-            let key = id.key_values()?.iter().map(|value| format!("{value:?}")).collect::<Vec<_>>();
+            let key = literals(&id.key_values()?);
             let (held, reason, table) = (row.get(2)?, row.get(3)?, row.get(4)?);
-            exceptions.push(Exception { table, key: key.join(", "), held, reason });
+            exceptions.push(Exception { table, key, held, reason });
         }
         Ok(exceptions)
     }

@@ -6,6 +6,7 @@
 //! - No transaction is open while the network is waited for.
 //! - Everything received is shown in one transaction at the end.
 
+use crdt::Change;
 use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
 use protocol::{Device, Pulled, Pushed, Round, Step};
 use rusqlite::Connection;
@@ -20,6 +21,7 @@ use crate::settle;
 use crate::stamp::{self, Now};
 use crate::table::Table;
 use crate::track;
+use crate::value::literals;
 
 /// Messages of a page at most; the bytes bound is the protocol's.
 const PAGE_COUNT_MAX: usize = 10_000;
@@ -54,7 +56,8 @@ pub enum Progress {
 
 /// What a sync may do, and what it needs from outside.
 pub struct SyncOptions<'a> {
-    /// Create tables and columns that other devices declared and this file lacks.
+    /// Create tables and columns that other devices declared and this file lacks; a file made by
+    /// [`Replica::create`] does so always.
     pub adopt: bool,
     /// The device's clock, milliseconds since 1970.
     pub now_ms: &'a dyn Fn() -> u64,
@@ -86,7 +89,8 @@ pub struct Report {
 }
 
 impl Replica {
-    /// Registers this file as a device of an account, and remembers where.
+    /// Registers this file as a device of an account, and remembers where; also again, after its
+    /// token was revoked.
     pub fn sign_in(
         &self,
         transport: &mut dyn Transport,
@@ -95,12 +99,15 @@ impl Replica {
     ) -> Result<()> {
         let registered = transport.register(None, request)?;
         self.transaction(|db| {
+            let before = (meta::get(db, Key::Server)?, meta::get(db, Key::Login)?);
+            if before != (Some(server.to_owned()), Some(request.login.clone())) {
+                // Another account's arrival numbers mean nothing to this one.
+                meta::set_number(db, Key::Cursor, 0)?;
+                log::mark_all_unsent(db)?;
+            }
             meta::set(db, Key::Server, server)?;
             meta::set(db, Key::Login, request.login.as_str())?;
             meta::set(db, Key::DeviceName, request.name.as_str())?;
-            // Another account's arrival numbers mean nothing to this one.
-            meta::set_number(db, Key::Cursor, 0)?;
-            log::mark_all_unsent(db)?;
             remember(db, &registered)
         })
     }
@@ -131,6 +138,7 @@ impl Replica {
             transport,
             token,
             now: Now { device_ms: at_ms, offset_ms: 0 },
+            page_count: PAGE_COUNT_MAX,
             sent: 0,
             to_send: 0,
             renames: 0,
@@ -174,6 +182,7 @@ struct Session<'a> {
     options: SyncOptions<'a>,
     token: String,
     now: Now,
+    page_count: usize,
     sent: u64,
     to_send: u64,
     renames: u32,
@@ -212,7 +221,10 @@ impl Session<'_> {
 
     fn pull(&mut self, round: &mut Round) -> Result<()> {
         let cursor = meta::number(&self.replica.db, Key::Cursor)?;
-        let answer = self.transport.pull(&self.token, cursor, PAGE_COUNT_MAX)?;
+        let answer = match self.transport.pull(&self.token, cursor, self.page_count) {
+            Err(error) => return self.smaller_pages(error, None),
+            Ok(answer) => answer,
+        };
         self.compare_clocks(answer.now_ms);
         let pulled = Pulled {
             cursor: answer.cursor,
@@ -235,6 +247,26 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// A server may be set to less than what is usual: what is too large is tried again in halves.
+    fn smaller_pages(&mut self, error: Error, page: Option<&UnsentPage>) -> Result<()> {
+        let Error::Refused { code: ErrorCode::TooLarge, message } = error else {
+            return Err(error);
+        };
+        let count = page.map_or(self.page_count, |page| page.messages.len());
+        if count > 1 {
+            self.page_count = count / 2;
+            return Ok(());
+        }
+        let change = page.and_then(|page| Change::decode(&page.messages.first()?.content).ok());
+        let message = match change {
+            Some(Change::Write { table, key, .. }) => {
+                format!("{message}: the row of {table} with key {}", literals(&key))
+            }
+            _ => message,
+        };
+        Err(Error::Refused { code: ErrorCode::TooLarge, message })
+    }
+
     fn compare_clocks(&mut self, server_ms: u64) {
         let device_ms = (self.options.now_ms)();
         let off = server_ms.cast_signed().saturating_sub(device_ms.cast_signed());
@@ -248,7 +280,7 @@ impl Session<'_> {
         if self.sent == 0 {
             self.to_send = log::unsent_count(db)?;
         }
-        let page = UnsentPage::read(db, PAGE_COUNT_MAX, PAGE_BYTES_MAX)?;
+        let page = UnsentPage::read(db, self.page_count, PAGE_BYTES_MAX)?;
         let messages = page.messages.iter().cloned().map(Into::into).collect();
         let answer = match self.transport.push(&self.token, &PushRequest { messages }) {
             Err(Error::Refused { code: ErrorCode::TimestampConflict, .. })
@@ -258,7 +290,8 @@ impl Session<'_> {
                 self.report.became_device = true;
                 return self.replica.transaction(become_device);
             }
-            answer => answer?,
+            Err(error) => return self.smaller_pages(error, Some(&page)),
+            Ok(answer) => answer,
         };
         let pushed = Pushed {
             stored: answer.stored,
@@ -280,7 +313,9 @@ impl Session<'_> {
     /// Shows what was received: one transaction, before which local changes get their time.
     fn apply(&mut self) -> Result<()> {
         self.now.device_ms = (self.options.now_ms)();
-        let (now, adopting) = (self.now, self.options.adopt);
+        let now = self.now;
+        let is_clone = meta::get(&self.replica.db, Key::Adopt)?.unwrap_or(false);
+        let adopting = self.options.adopt || is_clone;
         let report = &mut self.report;
         let progress = &mut self.options.progress;
         self.replica.transaction(|db| {

@@ -29,6 +29,25 @@ pub(crate) fn read(
     (first..first + count).map(|column| read_one(row, column)).collect()
 }
 
+/// A value as an SQL literal, for people.
+pub(crate) fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Integer(integer) => integer.to_string(),
+        Value::Real(real) => format!("{real:?}"),
+        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        Value::Blob(blob) => {
+            let digits: Vec<_> = blob.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("x'{}'", digits.concat())
+        }
+    }
+}
+
+/// A key as SQL literals, for people.
+pub(crate) fn literals(key: &[Value]) -> String {
+    key.iter().map(literal).collect::<Vec<_>>().join(", ")
+}
+
 fn read_one(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => Value::Null,

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;
-use crate::error::{Error, Refusal, Result};
+use crate::error::{Refusal, Result};
 use crate::metrics::Metrics;
 
 /// How long a login waits for its turn. Longer than a device would, so that a burst is served, not
@@ -34,8 +34,6 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn open(config: Config) -> Result<Self> {
-        let io = |source| Error::Data { path: config.data.clone(), source };
-        std::fs::create_dir_all(&config.data).map_err(io)?;
         let databases = Arc::new(Databases::start(config.databases)?);
         let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
         let vaults = Vaults::new(Arc::clone(&databases), config.data.clone());

@@ -8,7 +8,6 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
@@ -23,8 +22,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     #[error("cannot listen on {address}: {source}")]
     Listen { address: SocketAddr, source: std::io::Error },
-    #[error("data directory {}: {source}", path.display())]
-    Data { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Accounts(#[from] accounts::Error),
     #[error(transparent)]

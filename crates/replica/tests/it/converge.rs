@@ -89,8 +89,7 @@ fn orders(count: usize) -> impl Strategy<Value = Vec<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
-
+    // 256 histories each, or as many as PROPTEST_CASES says.
     #[test]
     fn two_replicas_converge(
         steps in prop::collection::vec(any_step(2), 1..40), order in orders(2),

@@ -4,7 +4,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use replica::Replica;
+use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
+use replica::{Error, Replica, Result, Transport};
 
 use crate::support::{Device, MORNING_MS, MemoryServer};
 
@@ -87,6 +88,41 @@ fn lost_answers_are_asked_for_again_and_nothing_is_stored_twice() {
     other.sync(&mut server);
     device.sync(&mut server);
     assert_eq!(device.dump(), other.dump());
+}
+
+#[test]
+fn a_server_that_takes_less_gets_smaller_pages() {
+    let mut server = MemoryServer { messages_count_max: 7, ..MemoryServer::default() };
+    let mut device = Device::tracked(SCHEMA, &mut server);
+    device
+        .write("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e'), (6, 'f'), (7, 'g'), (8, 'h')")
+        .unwrap();
+    assert!(device.sync(&mut server).equal);
+    let other = Device::tracked(SCHEMA, &mut server);
+    other.sync(&mut server);
+    assert_eq!(other.dump(), device.dump());
+    server.messages_count_max = 0;
+    device.write("INSERT INTO t VALUES (9, 'i')").unwrap();
+    let refused = LargeRefused(server);
+    let error = device.try_sync_with(&mut { refused }, false).unwrap_err();
+    assert!(error.to_string().contains("the row of t with key 9"), "{error}");
+}
+
+/// Takes nothing at all.
+struct LargeRefused(MemoryServer);
+
+impl Transport for LargeRefused {
+    fn register(&mut self, token: Option<&str>, request: &ClientRequest) -> Result<ClientResponse> {
+        self.0.register(token, request)
+    }
+
+    fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
+        self.0.pull(token, cursor, limit)
+    }
+
+    fn push(&mut self, _: &str, _: &PushRequest) -> Result<PushResponse> {
+        Err(Error::Refused { code: ErrorCode::TooLarge, message: "too large".into() })
+    }
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub(crate) struct MemoryServer {
     pub(crate) clients: u64,
     pub(crate) now_ms: Cell<u64>,
     pub(crate) requests: u64,
+    /// Messages that a request or an answer may carry; 0 is no limit.
+    pub(crate) messages_count_max: usize,
     /// The answer to this request (counted from 1) is lost on the way.
     pub(crate) lose_answer: Option<u64>,
 }
@@ -29,6 +31,13 @@ impl MemoryServer {
             total += Fingerprint::of(message.timestamp, &message.content);
         }
         total
+    }
+
+    fn check_count(&self, count: usize) -> Result<()> {
+        if self.messages_count_max == 0 || count <= self.messages_count_max {
+            return Ok(());
+        }
+        Err(Error::Refused { code: ErrorCode::TooLarge, message: "too many messages".into() })
     }
 
     fn answer<T>(&mut self, answer: T) -> Result<T> {
@@ -48,6 +57,7 @@ impl Transport for MemoryServer {
     }
 
     fn pull(&mut self, _: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
+        self.check_count(limit)?;
         let start = usize::try_from(cursor).unwrap().min(self.messages.len());
         let end = (start + limit).min(self.messages.len());
         let answer = PullResponse {
@@ -61,6 +71,7 @@ impl Transport for MemoryServer {
     }
 
     fn push(&mut self, _: &str, request: &PushRequest) -> Result<PushResponse> {
+        self.check_count(request.messages.len())?;
         let known: BTreeMap<_, _> =
             self.messages.iter().map(|m| (m.timestamp, m.content.clone())).collect();
         let mut new = Vec::new();
@@ -152,10 +163,14 @@ impl Device {
     }
 
     pub(crate) fn try_sync(&self, server: &mut MemoryServer, adopt: bool) -> Result<Report> {
-        let now_ms = self.clock_ms + 1;
         if server.now_ms.get() == 0 {
             server.now_ms.set(MORNING_MS + 10_000);
         }
+        self.try_sync_with(server, adopt)
+    }
+
+    pub(crate) fn try_sync_with(&self, server: &mut dyn Transport, adopt: bool) -> Result<Report> {
+        let now_ms = self.clock_ms + 1;
         let options = SyncOptions { adopt, now_ms: &|| now_ms, progress: &mut |_| {} };
         self.replica().sync(server, options)
     }
