@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accounts::{Accounts, KdfCost, Login, Password};
+use accounts::{Accounts, KdfCost, Login, Password, Unlocked};
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use engine::{Databases, Limits};
 use serde_json::json;
@@ -77,6 +78,32 @@ pub(crate) struct Data {
     /// The server's data directory.
     #[arg(long, default_value = "./data", value_name = "DIR")]
     pub(crate) data: PathBuf,
+}
+
+/// What is looked at: a synced file; or an account on the data directory, with its password.
+#[derive(Args)]
+pub(crate) struct Subject {
+    /// A file that syncs with the account.
+    #[arg(required_unless_present = "login")]
+    pub(crate) file: Option<PathBuf>,
+    /// The account, on the data directory; its password is asked for.
+    #[arg(long, conflicts_with = "file")]
+    login: Option<String>,
+    #[command(flatten)]
+    data: Data,
+    #[command(flatten)]
+    password: Source,
+}
+
+impl Subject {
+    /// The account's data directory, and the account unlocked by its password.
+    pub(crate) fn unlock(&self) -> anyhow::Result<(House, Unlocked)> {
+        let login = Login::parse(self.login.as_deref().context("a file or --login")?)?;
+        let password = Password::parse(self.password.read(&format!("Password for {login}: "))?)?;
+        let house = House::open(&self.data.data)?;
+        let unlocked = house.accounts.unlock(&login, &password, now_ms(), None)?;
+        Ok((house, unlocked))
+    }
 }
 
 /// A data directory, open.

@@ -1,18 +1,13 @@
 //! `warren client`: the devices of an account, seen from one of them or on the data directory.
 
-use std::path::PathBuf;
-
-use accounts::{ClientId, Login, Password, Unlocked};
-use anyhow::Context;
+use accounts::ClientId;
 use clap::{Args, Subcommand};
 use protocol::{Client, ClientList};
 use replica::{Error, Http, Replica};
 use serde_json::json;
 
-use crate::account::House;
-use crate::clock::now_ms;
+use crate::account::Subject;
 use crate::output::{Output, moment};
-use crate::password::Source;
 
 /// List and revoke the devices of an account.
 #[derive(Subcommand)]
@@ -27,7 +22,7 @@ pub(crate) enum Command {
                         warren client list --login ada --data ./data")]
 pub(crate) struct List {
     #[command(flatten)]
-    from: From,
+    subject: Subject,
 }
 
 /// Revoke a device: its token is dead at once, and so are those of copies that it enrolled.
@@ -38,41 +33,16 @@ pub(crate) struct Revoke {
     /// The device, as `warren client list` shows it.
     client_id: String,
     #[command(flatten)]
-    from: From,
+    subject: Subject,
 }
 
-/// Who asks: a synced file, by its token; or the operator, by login and password.
-#[derive(Args)]
-struct From {
-    /// A file that syncs with the account.
-    #[arg(required_unless_present = "login")]
-    file: Option<PathBuf>,
-    /// The account, on the data directory, with its password.
-    #[arg(long, conflicts_with = "file")]
-    login: Option<String>,
-    /// The server's data directory.
-    #[arg(long, default_value = "./data", value_name = "DIR")]
-    data: PathBuf,
-    #[command(flatten)]
-    password: Source,
-}
-
-impl From {
-    fn remote(&self) -> anyhow::Result<Option<(Http, String)>> {
-        let Some(file) = &self.file else { return Ok(None) };
-        let replica = Replica::open(file)?;
-        let server = replica.server()?.ok_or(Error::NoServer)?;
-        let token = replica.token()?.ok_or(Error::NoServer)?;
-        Ok(Some((Http::new(&server), token)))
-    }
-
-    fn local(&self) -> anyhow::Result<(House, Unlocked)> {
-        let login = Login::parse(self.login.as_deref().context("a file or --login")?)?;
-        let password = Password::parse(self.password.read(&format!("Password for {login}: "))?)?;
-        let house = House::open(&self.data)?;
-        let unlocked = house.accounts.unlock(&login, &password, now_ms(), None)?;
-        Ok((house, unlocked))
-    }
+/// The file's server and token, if it is a file that asks.
+fn remote(subject: &Subject) -> anyhow::Result<Option<(Http, String)>> {
+    let Some(file) = &subject.file else { return Ok(None) };
+    let replica = Replica::open(file)?;
+    let server = replica.server()?.ok_or(Error::NoServer)?;
+    let token = replica.token()?.ok_or(Error::NoServer)?;
+    Ok(Some((Http::new(&server), token)))
 }
 
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
@@ -83,9 +53,9 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
 }
 
 fn list(arguments: &List, output: Output) -> anyhow::Result<()> {
-    let clients = match arguments.from.remote()? {
+    let clients = match remote(&arguments.subject)? {
         Some((http, token)) => http.get::<ClientList>("/v1/clients", &token)?.clients,
-        None => local_clients(&arguments.from)?,
+        None => local_clients(&arguments.subject)?,
     };
     for client in &clients {
         let here = if client.current { "  this device" } else { "" };
@@ -96,8 +66,8 @@ fn list(arguments: &List, output: Output) -> anyhow::Result<()> {
     output.value(&ClientList { clients })
 }
 
-fn local_clients(from: &From) -> anyhow::Result<Vec<Client>> {
-    let (house, unlocked) = from.local()?;
+fn local_clients(subject: &Subject) -> anyhow::Result<Vec<Client>> {
+    let (house, unlocked) = subject.unlock()?;
     let clients = house.vaults.open(&unlocked)?.clients()?;
     let known = house.accounts.clients(unlocked.account)?;
     let clients = clients.into_iter().filter(|c| known.iter().any(|k| k.client_id == c.id));
@@ -115,11 +85,11 @@ fn local_clients(from: &From) -> anyhow::Result<Vec<Client>> {
 
 fn revoke(arguments: &Revoke, output: Output) -> anyhow::Result<()> {
     let id = &arguments.client_id;
-    if let Some((http, token)) = arguments.from.remote()? {
+    if let Some((http, token)) = remote(&arguments.subject)? {
         http.delete(&format!("/v1/clients/{id}"), &token)?;
     } else {
         let id: ClientId = id.parse()?;
-        let (house, unlocked) = arguments.from.local()?;
+        let (house, unlocked) = arguments.subject.unlock()?;
         let revoked = house.accounts.revoke(unlocked.account, &id)?;
         house.vaults.open(&unlocked)?.remove_clients(revoked).wait()?;
     }

@@ -1,18 +1,14 @@
 //! `warren inspect`: what is in a replica or in a vault.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use accounts::{Login, Password};
-use anyhow::Context;
 use clap::Args;
 use replica::Replica;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
 
-use crate::account::House;
-use crate::clock::now_ms;
+use crate::account::Subject;
 use crate::output::Output;
-use crate::password::Source;
 use crate::status;
 
 /// Show what is in a tracked file, or in an account's vault.
@@ -20,24 +16,15 @@ use crate::status;
 #[command(after_help = "Example:\n  warren inspect a.db\n  \
                         warren inspect --login ada --data ./data --verify")]
 pub(crate) struct Arguments {
-    /// A tracked file.
-    #[arg(required_unless_present = "login")]
-    file: Option<PathBuf>,
-    /// The vault of this account, with its password.
-    #[arg(long, conflicts_with = "file")]
-    login: Option<String>,
-    /// The server's data directory.
-    #[arg(long, default_value = "./data", value_name = "DIR")]
-    data: PathBuf,
     #[command(flatten)]
-    password: Source,
+    subject: Subject,
     /// Recompute the vault's fingerprint from its messages, and compare.
     #[arg(long, requires = "login")]
     verify: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
-    match &arguments.file {
+    match &arguments.subject.file {
         Some(file) => replica(file, output),
         None => vault(arguments, output),
     }
@@ -73,10 +60,8 @@ fn replica(path: &Path, output: Output) -> anyhow::Result<()> {
 }
 
 fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
-    let login = Login::parse(arguments.login.as_deref().context("a file or --login")?)?;
-    let password = Password::parse(arguments.password.read(&format!("Password for {login}: "))?)?;
-    let house = House::open(&arguments.data)?;
-    let unlocked = house.accounts.unlock(&login, &password, now_ms(), None)?;
+    let (house, unlocked) = arguments.subject.unlock()?;
+    let login = &unlocked.login;
     let vault = house.vaults.open(&unlocked)?;
     let status = vault.status()?;
     let database = vault.database();

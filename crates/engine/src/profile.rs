@@ -22,8 +22,10 @@ pub struct Profile {
     pub name: &'static str,
     /// What it is for, in one line.
     pub about: &'static str,
-    /// The settings, in the order in which they are set.
-    pub pragmas: &'static [Pragma],
+    /// Another profile's settings, which this one changes.
+    pub base: &'static [Pragma],
+    /// Settings that replace those of the same name in `base`, or come after them.
+    pub changes: &'static [Pragma],
 }
 
 /// One setting.
@@ -62,8 +64,17 @@ impl Profile {
         PROFILES.iter().find(|profile| profile.name == name)
     }
 
+    /// The settings, in the order in which they are set.
+    pub fn pragmas(&self) -> impl Iterator<Item = Pragma> {
+        let Self { base, changes, .. } = *self;
+        let changed = |one: &Pragma| changes.iter().find(|other| other.name == one.name);
+        let kept = base.iter().map(move |pragma| *changed(pragma).unwrap_or(pragma));
+        let is_new = |one: &&Pragma| base.iter().all(|other| other.name != one.name);
+        kept.chain(changes.iter().filter(is_new).copied())
+    }
+
     fn value(&self, name: &str) -> Option<&'static str> {
-        self.pragmas.iter().find(|pragma| pragma.name == name).map(|pragma| pragma.value)
+        self.pragmas().find(|pragma| pragma.name == name).map(|pragma| pragma.value)
     }
 }
 
@@ -78,14 +89,14 @@ pub(crate) struct Target {
 /// Sets what the profile says and reads each setting back.
 pub(crate) fn apply(profile: &Profile, db: &Connection, target: Target) -> Result<()> {
     set(db, temp_store(profile, target))?;
-    for pragma in profile.pragmas.iter().filter(|pragma| pragma.name != "temp_store") {
+    for pragma in profile.pragmas().filter(|pragma| pragma.name != "temp_store") {
         let applies = match pragma.scope {
             Scope::Creation => target.is_empty && !target.is_read_only,
             Scope::Writing => !target.is_read_only,
             Scope::Always => true,
         };
         if applies {
-            set(db, *pragma)?;
+            set(db, pragma)?;
         }
     }
     Ok(())
@@ -179,7 +190,8 @@ const PROFILES: &[Profile] = &[
     Profile {
         name: "server",
         about: "one of thousands of databases: a small cache, space given back in steps",
-        pragmas: &[
+        base: &[],
+        changes: &[
             AUTO_VACUUM_INCREMENTAL,
             BUSY_5S,
             WAL,
@@ -192,15 +204,10 @@ const PROFILES: &[Profile] = &[
     Profile {
         name: "mail-production",
         about: "the mail provider's set, as last seen",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
+        base: PRODUCTION,
+        changes: &[
             BUSY_10S,
-            WAL,
             SYNCHRONOUS_FULL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
             CACHE_16MB,
             AUTOCHECKPOINT_1000,
             MMAP_0,
@@ -210,160 +217,70 @@ const PROFILES: &[Profile] = &[
     Profile {
         name: "production",
         about: "published: the set that the others change",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
-            BUSY_30S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
-        ],
+        base: PRODUCTION,
+        changes: &[],
     },
     Profile {
         name: "wal-autocheckpoint-1000",
         about: "published: production, with SQLite's default checkpoint interval named",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
-            BUSY_30S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
-            AUTOCHECKPOINT_1000,
-        ],
+        base: PRODUCTION,
+        changes: &[AUTOCHECKPOINT_1000],
     },
     Profile {
         name: "memory-temp-store",
         about: "published: production, with temporary files in memory",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
-            BUSY_30S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_MEMORY,
-        ],
+        base: PRODUCTION,
+        changes: &[TEMP_STORE_MEMORY],
     },
     Profile {
         name: "cache-64mb",
         about: "published: production, with a page cache of 64 MB",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
-            BUSY_30S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
-            CACHE_64MB,
-        ],
+        base: PRODUCTION,
+        changes: &[CACHE_64MB],
     },
     Profile {
         name: "mmap-256mb",
         about: "published: production, with a memory map of 256 MB; not for encrypted files",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
-            BUSY_30S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
-            MMAP_256MB,
-        ],
+        base: PRODUCTION,
+        changes: &[MMAP_256MB],
     },
     Profile {
         name: "synchronous-off",
         about: "published: production, without fsync; a power loss may corrupt the file",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
-            BUSY_30S,
-            WAL,
-            SYNCHRONOUS_OFF,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
-        ],
+        base: PRODUCTION,
+        changes: &[SYNCHRONOUS_OFF],
     },
     Profile {
         name: "incremental-vacuum",
         about: "published: production, with free pages given back when asked",
-        pragmas: &[
-            AUTO_VACUUM_INCREMENTAL,
-            ENCODING_UTF8,
-            BUSY_30S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
-        ],
+        base: PRODUCTION,
+        changes: &[AUTO_VACUUM_INCREMENTAL],
     },
     Profile {
         name: "analysis-limit-1000",
         about: "published: production, with ANALYZE reading at most 1000 rows per index",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
-            BUSY_30S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
-            ANALYSIS_LIMIT_1000,
-        ],
+        base: PRODUCTION,
+        changes: &[ANALYSIS_LIMIT_1000],
     },
     Profile {
         name: "busy-timeout-60s",
         about: "published: production, waiting up to a minute for a lock",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
-            BUSY_60S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
-        ],
+        base: PRODUCTION,
+        changes: &[BUSY_60S],
     },
     Profile {
         name: "cache-64mb-mmap-256mb",
-        about: "published: production, with the large cache and the memory map; not for encrypted files",
-        pragmas: &[
-            AUTO_VACUUM_FULL,
-            ENCODING_UTF8,
-            BUSY_30S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
-            TEMP_STORE_FILE,
-            CACHE_64MB,
-            MMAP_256MB,
-        ],
+        about: "published: production, with the large cache and the map; not for encrypted files",
+        base: PRODUCTION,
+        changes: &[CACHE_64MB, MMAP_256MB],
     },
     Profile {
         name: "all",
-        about: "published: every change that was thought to help, at once; not for encrypted files",
-        pragmas: &[
+        about: "published: every change that was thought to help; not for encrypted files",
+        base: PRODUCTION,
+        changes: &[
             AUTO_VACUUM_INCREMENTAL,
-            ENCODING_UTF8,
             BUSY_60S,
-            WAL,
-            SYNCHRONOUS_NORMAL,
-            SECURE_DELETE,
-            FOREIGN_KEYS,
             TEMP_STORE_MEMORY,
             CACHE_64MB,
             MMAP_256MB,
@@ -374,8 +291,21 @@ const PROFILES: &[Profile] = &[
     Profile {
         name: "baseline",
         about: "published: the key and WAL, nothing else",
-        pragmas: &[WAL],
+        base: &[],
+        changes: &[WAL],
     },
+];
+
+/// The provider's set of 2025.
+const PRODUCTION: &[Pragma] = &[
+    AUTO_VACUUM_FULL,
+    ENCODING_UTF8,
+    BUSY_30S,
+    WAL,
+    SYNCHRONOUS_NORMAL,
+    SECURE_DELETE,
+    FOREIGN_KEYS,
+    TEMP_STORE_FILE,
 ];
 
 #[cfg(test)]
@@ -385,9 +315,9 @@ mod tests {
     #[test]
     fn what_only_an_empty_file_takes_comes_before_wal() {
         for profile in Profile::ALL {
-            let position = |wanted: &str| profile.pragmas.iter().position(|p| p.name == wanted);
+            let position = |wanted: &str| profile.pragmas().position(|p| p.name == wanted);
             let wal = position("journal_mode").unwrap();
-            for pragma in profile.pragmas.iter().filter(|p| p.scope == Scope::Creation) {
+            for pragma in profile.pragmas().filter(|p| p.scope == Scope::Creation) {
                 assert!(position(pragma.name).unwrap() < wal, "{}: {}", profile.name, pragma.name);
             }
         }

@@ -55,7 +55,8 @@ fn a_busy_commit_is_rolled_back_and_does_not_poison() {
     const ROLLBACK_JOURNAL: crate::Profile = crate::Profile {
         name: "rollback-journal",
         about: "",
-        pragmas: &[crate::Pragma {
+        base: &[],
+        changes: &[crate::Pragma {
             name: "busy_timeout",
             value: "0",
             read_back: "0",

@@ -142,7 +142,7 @@ fn every_profile_takes_effect_on_a_plain_and_on_an_encrypted_file() {
         let plain = directory.path().join(format!("{}.plain", profile.name));
         check_profile(&plain, &Encryption::None, profile);
         let encrypted = directory.path().join(format!("{}.encrypted", profile.name));
-        if profile.pragmas.iter().any(|p| p.name == "mmap_size" && p.value != "0") {
+        if profile.pragmas().any(|p| p.name == "mmap_size" && p.value != "0") {
             let error =
                 open_connection(&encrypted, &encryption(), profile, false, true).unwrap_err();
             assert!(
@@ -164,7 +164,7 @@ fn check_profile(path: &Path, encryption: &Encryption, profile: &Profile) {
     creator.execute_batch("CREATE TABLE t (x)").unwrap();
     for read_only in [false, true] {
         let (db, _) = open_connection(path, encryption, profile, read_only, false).unwrap();
-        for pragma in profile.pragmas.iter().filter(|p| !read_only || p.scope == Scope::Always) {
+        for pragma in profile.pragmas().filter(|p| !read_only || p.scope == Scope::Always) {
             let wanted = match pragma.name {
                 "temp_store" if cipher.is_some() => "2",
                 _ => pragma.read_back,
@@ -189,7 +189,8 @@ fn a_page_size_is_set_when_the_file_is_made_and_left_alone_later() {
     const LARGE_PAGES: Profile = Profile {
         name: "large-pages",
         about: "",
-        pragmas: &[
+        base: &[],
+        changes: &[
             Pragma { name: "page_size", value: "8192", read_back: "8192", scope: Scope::Creation },
             Pragma { name: "journal_mode", value: "WAL", read_back: "wal", scope: Scope::Writing },
         ],
