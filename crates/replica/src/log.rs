@@ -149,13 +149,11 @@ pub(crate) fn timestamp(row: &rusqlite::Row<'_>, column: usize) -> Result<Timest
     })
 }
 
-/// Notes that the state has these.
-pub(crate) fn mark_merged(db: &Connection, messages: &[Message]) -> Result<()> {
-    let sql = "UPDATE warren_message SET merged = 1 WHERE timestamp = ?1";
-    let mut statement = db.prepare_cached(sql)?;
-    for message in messages {
-        statement.execute([message.timestamp.to_bytes()])?;
-    }
+/// Notes that the state has every message up to `last`, the last one of an unmerged page. Nothing
+/// else writes to the log between reading the page and this: it is one transaction.
+pub(crate) fn mark_merged(db: &Connection, last: Timestamp) -> Result<()> {
+    let sql = "UPDATE warren_message SET merged = 1 WHERE merged = 0 AND timestamp <= ?1";
+    db.prepare_cached(sql)?.execute([last.to_bytes()])?;
     Ok(())
 }
 

@@ -32,9 +32,7 @@ pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) ->
     let ahead_ms = now.ms().saturating_add(DRIFT_MS_MAX);
     loop {
         let messages = log::unmerged_page(db, CHUNK_COUNT_MAX)?;
-        if messages.is_empty() {
-            break;
-        }
+        let Some(last) = messages.last() else { break };
         for message in &messages {
             // What a server with a wrong clock let through does not drag this clock along.
             if message.timestamp.millis() <= ahead_ms {
@@ -42,7 +40,7 @@ pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) ->
             }
             merge_one(&mut names, message, &mut merged)?;
         }
-        log::mark_merged(db, &messages)?;
+        log::mark_merged(db, last.timestamp)?;
         merged.count += messages.len() as u64;
         progress(merged.count);
     }

@@ -137,10 +137,17 @@ impl Replica {
         Ok((self.track(&can)?, cannot))
     }
 
-    /// Stops tracking these tables. Changes that were made until now are still sent.
+    /// Stops tracking these tables. Changes that were made until now are still sent, but for those of
+    /// a table that lost what they are about.
     pub fn untrack(&self, tables: &[String], now_ms: u64) -> Result<()> {
         self.transaction(|db| {
-            stamp::stamp(db, &Table::all(db)?, Now { device_ms: now_ms, offset_ms: 0 })?;
+            let mut readable = Vec::new();
+            for table in Table::all(db)? {
+                if track::what_went_away(db, &table)?.is_none() {
+                    readable.push(table);
+                }
+            }
+            stamp::stamp(db, &readable, Now { device_ms: now_ms, offset_ms: 0 })?;
             tables.iter().try_for_each(|name| track::untrack(db, name))
         })
     }

@@ -32,14 +32,23 @@ use crate::value::read;
 /// Unsettled rows that are looked at together: bounds memory.
 const CHUNK_COUNT_MAX: usize = 10_000;
 
+/// Rows between two words about how far it is.
+const PROGRESS_EVERY: u64 = 1_000;
+
 /// Makes the tables follow the state. `progress` hears how many rows are done.
 pub(crate) fn settle(db: &Connection, tables: &[Table], progress: impl FnMut(u64)) -> Result<()> {
-    let mut settler = Settler { db, tables, names: Names::new(db), look_again: VecDeque::new() };
+    let mut settler = Settler {
+        db,
+        tables,
+        names: Names::new(db),
+        look_again: VecDeque::new(),
+        dead: Vec::new(),
+    };
     let own_effects = tables.iter().map(|table| capture::has_foreign_triggers(db, table));
     // The user's own triggers fire for what they keep outside the tracked tables (a search index,
     // a cache); what they do to tracked tables came as messages already, and is undone below.
     let fire = own_effects.collect::<Result<Vec<_>>>()?.contains(&true);
-    let kept_before = settler.take_out_kept()?;
+    settler.take_out_kept()?;
     set_triggers(db, fire)?;
     settler.show_unsettled(progress)?;
     set_triggers(db, false)?;
@@ -47,7 +56,7 @@ pub(crate) fn settle(db: &Connection, tables: &[Table], progress: impl FnMut(u64
         settler.undo_trigger_effects()?;
     }
     settler.settle_held()?;
-    settler.settle_kept(kept_before)?;
+    settler.settle_kept()?;
     db.execute("DELETE FROM warren_unsettled", [])?;
     Ok(())
 }
@@ -64,6 +73,8 @@ struct Settler<'a> {
     names: Names<'a>,
     /// Visible rows whose parents are still to be looked for.
     look_again: VecDeque<RowId>,
+    /// Dead rows that something visible may refer to.
+    dead: Vec<RowId>,
 }
 
 impl<'a> Settler<'a> {
@@ -71,31 +82,48 @@ impl<'a> Settler<'a> {
         self.tables.iter().find(|table| table.id == id)
     }
 
+    fn table_by_name(&self, name: &str) -> Option<&'a Table> {
+        self.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
+    }
+
     fn show_unsettled(&mut self, mut progress: impl FnMut(u64)) -> Result<()> {
-        let mut after = RowId { table: i64::MIN, key: Vec::new() };
         let mut done = 0;
-        loop {
-            let chunk = self.unsettled(&after)?;
-            let Some((last, _)) = chunk.last() else { return Ok(()) };
-            after = last.clone();
-            for (id, remote) in &chunk {
-                if *remote {
-                    self.follow_state(id)?;
-                }
+        self.for_each_unsettled(true, |settler, id| {
+            settler.follow_state(id)?;
+            done += 1;
+            if done % PROGRESS_EVERY == 0 {
+                progress(done);
             }
-            done += chunk.len() as u64;
-            progress(done);
+            Ok(())
+        })
+    }
+
+    /// Visits the rows that changed elsewhere (`remote`) or here, a chunk at a time.
+    fn for_each_unsettled(
+        &mut self,
+        remote: bool,
+        mut visit: impl FnMut(&mut Self, &RowId) -> Result<()>,
+    ) -> Result<()> {
+        let mut after = RowId { table: i64::MIN, key: Vec::new() };
+        loop {
+            let chunk = self.unsettled(&after, remote)?;
+            let Some(last) = chunk.last() else { return Ok(()) };
+            after = last.clone();
+            for id in &chunk {
+                visit(self, id)?;
+            }
         }
     }
 
-    fn unsettled(&self, after: &RowId) -> Result<Vec<(RowId, bool)>> {
+    fn unsettled(&self, after: &RowId, remote: bool) -> Result<Vec<RowId>> {
         let sql = format!(
-            "SELECT table_id, key, remote FROM warren_unsettled
-             WHERE (table_id, key) > (?1, ?2) ORDER BY table_id, key LIMIT {CHUNK_COUNT_MAX}"
+            "SELECT table_id, key FROM warren_unsettled
+             WHERE (table_id, key) > (?1, ?2) AND remote = ?3
+             ORDER BY table_id, key LIMIT {CHUNK_COUNT_MAX}"
         );
         let mut statement = self.db.prepare_cached(&sql)?;
-        let rows = statement.query_map((after.table, &after.key), |row| {
-            Ok((RowId { table: row.get(0)?, key: row.get(1)? }, row.get(2)?))
+        let rows = statement.query_map((after.table, &after.key, remote), |row| {
+            Ok(RowId { table: row.get(0)?, key: row.get(1)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -106,17 +134,39 @@ impl<'a> Settler<'a> {
         let row = state::load(self.db, id)?.unwrap_or_default();
         if !row.is_live() {
             self.except(id, None)?;
+            self.dead.push(id.clone());
             return show::hide(self.db, table, id);
         }
         let values = Values::load(&mut self.names, table, id, &row)?;
         match show::show(self.db, table, &values)? {
-            Shown::Yes => self.except(id, None),
+            Shown::Yes => {
+                self.except(id, None)?;
+                self.note_missing_parents(table, id, &values)
+            }
             Shown::Refused(reason) => {
                 // An older version of the row may be there still; it is not what the row is.
                 show::hide(self.db, table, id)?;
                 self.except(id, Some(Exception::Held(reason)))
             }
         }
+    }
+
+    /// A parent that is not there may be shown later, or be dead: looked for at the end.
+    fn note_missing_parents(
+        &mut self,
+        table: &Table,
+        id: &RowId,
+        values: &Values<'_>,
+    ) -> Result<()> {
+        for key in &table.foreign_keys {
+            let Some(parent) = self.table_by_name(&key.parent) else { continue };
+            let Some(tuple) = values.tuple(&key.columns) else { continue };
+            if !show::exists(self.db, parent, &key.parent_columns, &tuple)? {
+                self.look_again.push_back(id.clone());
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Rows that the capture triggers noted meanwhile were touched by the user's triggers (or by
@@ -192,37 +242,32 @@ impl<'a> Settler<'a> {
     }
 
     /// Takes out the rows that were only kept: whether they still are depends on what is shown now.
-    fn take_out_kept(&mut self) -> Result<Vec<(RowId, Row)>> {
-        let mut dead = Vec::new();
+    fn take_out_kept(&mut self) -> Result<()> {
         for id in self.exceptions(false)? {
             let row = state::load(self.db, &id)?.unwrap_or_default();
+            self.except(&id, None)?;
             if let Some(table) = self.table(id.table).filter(|_| !row.is_live()) {
                 show::hide(self.db, table, &id)?;
-                dead.push((id.clone(), row));
+                self.dead.push(id);
             }
-            self.except(&id, None)?;
         }
-        Ok(dead)
+        Ok(())
     }
 
     /// Brings back the dead rows that visible rows refer to, and what those refer to.
-    fn settle_kept(&mut self, mut dead: Vec<(RowId, Row)>) -> Result<()> {
-        if self.tables.iter().all(|table| table.foreign_keys.is_empty()) {
-            return Ok(());
-        }
-        let mut after = RowId { table: i64::MIN, key: Vec::new() };
-        loop {
-            let chunk = self.unsettled(&after)?;
-            let Some((last, _)) = chunk.last() else { break };
-            after = last.clone();
-            for (id, _) in chunk {
-                let row = state::load(self.db, &id)?.unwrap_or_default();
-                if row.is_live() { self.look_for_parents(&id)? } else { dead.push((id, row)) }
+    fn settle_kept(&mut self) -> Result<()> {
+        self.for_each_unsettled(false, |settler, id| {
+            if state::load(settler.db, id)?.is_some_and(|row| row.is_live()) {
+                settler.look_again.push_back(id.clone());
+            } else {
+                settler.dead.push(id.clone());
             }
-        }
-        for (id, row) in &dead {
-            if self.is_referred_to(id, row)? {
-                self.keep(id, row)?;
+            Ok(())
+        })?;
+        for id in std::mem::take(&mut self.dead) {
+            let row = state::load(self.db, &id)?.unwrap_or_default();
+            if self.is_referred_to(&id, &row)? {
+                self.keep(&id, &row)?;
             }
         }
         while let Some(id) = self.look_again.pop_front() {
@@ -233,6 +278,9 @@ impl<'a> Settler<'a> {
 
     fn is_referred_to(&mut self, id: &RowId, row: &Row) -> Result<bool> {
         let Some(table) = self.table(id.table) else { return Ok(false) };
+        if references(self.tables, table).next().is_none() {
+            return Ok(false);
+        }
         let values = Values::load(&mut self.names, table, id, row)?;
         for (child, key) in references(self.tables, table) {
             let Some(tuple) = values.tuple(&key.parent_columns) else { continue };
@@ -262,10 +310,7 @@ impl<'a> Settler<'a> {
     }
 
     fn keep_parent(&mut self, key: &ForeignKey, tuple: &[Value]) -> Result<()> {
-        let mut tables = self.tables.iter();
-        let Some(parent) = tables.find(|table| table.name.eq_ignore_ascii_case(&key.parent)) else {
-            return Ok(());
-        };
+        let Some(parent) = self.table_by_name(&key.parent) else { return Ok(()) };
         let is_key = parent.key.len() == key.parent_columns.len()
             && parent.key.iter().zip(&key.parent_columns).all(|(a, b)| a.eq_ignore_ascii_case(b));
         if !is_key || show::exists(self.db, parent, &key.parent_columns, tuple)? {

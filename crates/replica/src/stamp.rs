@@ -52,7 +52,7 @@ struct Noted {
     key: Vec<Value>,
 }
 
-/// Stamps everything that is in the outbox; returns how many messages that made.
+/// Stamps what is in the outbox about these tables; returns how many messages that made.
 pub(crate) fn stamp(db: &Connection, tables: &[Table], now: Now) -> Result<u64> {
     let mut stamper = Stamper::new(db, tables, now)?;
     loop {
@@ -60,7 +60,8 @@ pub(crate) fn stamp(db: &Connection, tables: &[Table], now: Now) -> Result<u64> 
         let Some(last) = noted.last() else { break };
         let last = last.seq;
         stamper.stamp_chunk(noted)?;
-        db.prepare_cached("DELETE FROM warren_outbox WHERE seq <= ?1")?.execute([last])?;
+        let sql = format!("DELETE FROM warren_outbox WHERE seq <= ?1 AND {}", about(tables));
+        db.prepare_cached(&sql)?.execute([last])?;
     }
     // After the changes: a reading of now would move the clock past the times of all of them.
     stamper.announce_schemas()?;
@@ -72,8 +73,10 @@ fn read_outbox(db: &Connection, tables: &[Table]) -> Result<Vec<Noted>> {
     let widest = key_lengths.values().copied().max().unwrap_or(1);
     let places: Vec<_> = (1..=widest).map(|place| format!("k{place}")).collect();
     let sql = format!(
-        "SELECT seq, at, table_id, changed, {} FROM warren_outbox ORDER BY seq LIMIT {CHUNK_COUNT_MAX}",
-        places.join(", ")
+        "SELECT seq, at, table_id, changed, {} FROM warren_outbox
+         WHERE {} ORDER BY seq LIMIT {CHUNK_COUNT_MAX}",
+        places.join(", "),
+        about(tables)
     );
     let mut statement = db.prepare_cached(&sql)?;
     let noted = statement.query_map([], |row| {
@@ -83,6 +86,12 @@ fn read_outbox(db: &Connection, tables: &[Table]) -> Result<Vec<Noted>> {
         Ok(Noted { seq: row.get(0)?, at_ms, table, changed: row.get(3)?, key })
     })?;
     Ok(noted.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A condition on rows of the outbox.
+fn about(tables: &[Table]) -> String {
+    let ids: Vec<_> = tables.iter().map(|table| table.id.to_string()).collect();
+    format!("table_id IN ({})", ids.join(", "))
 }
 
 struct Stamper<'a> {
@@ -129,8 +138,7 @@ impl<'a> Stamper<'a> {
         for (index, noted) in noted.into_iter().enumerate() {
             let id = RowId::new(noted.table, &noted.key);
             let last = &last_by_row[&id];
-            // A table that was untracked since has no capture; what it noted is given up with it.
-            let Some(capture) = self.tables.get_mut(&noted.table) else { continue };
+            let capture = self.tables.get_mut(&noted.table).expect("only these tables are read");
             let change = match capture.read(&noted.key)? {
                 Some(values) => last.write(index, capture.table, &noted.key, values),
                 None => last.delete(index, capture.table, &noted.key),

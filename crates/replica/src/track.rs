@@ -211,18 +211,10 @@ pub(crate) fn remove_all(db: &Connection) -> Result<()> {
 /// `at_ms` is the time that changes get whose own time no trigger noted.
 pub(crate) fn follow_schema(db: &Connection, at_ms: u64) -> Result<()> {
     for table in Table::all(db)? {
-        let changed = |what: String| Error::SchemaChanged { table: table.name.clone(), what };
-        let Some(declared) = Declared::read(db, &table.name)? else {
-            return Err(changed("it was dropped or renamed".into()));
-        };
-        let key: Vec<_> = declared.key().iter().map(|column| column.name.clone()).collect();
-        if key != table.key {
-            return Err(changed("its primary key is another one".into()));
+        if let Some(what) = what_went_away(db, &table)? {
+            return Err(Error::SchemaChanged { table: table.name, what });
         }
-        let is_declared = |c: &&Column| declared.captured().any(|d| d.name == c.name);
-        if let Some(gone) = table.columns.iter().find(|column| !is_declared(column)) {
-            return Err(changed(format!("column {} was renamed or dropped", gone.name)));
-        }
+        let declared = Declared::read(db, &table.name)?.expect("it did not go away");
         let is_known = |d: &&DeclaredColumn| table.columns.iter().any(|c| c.name == d.name);
         let added: Vec<_> = declared.captured().filter(|d| !is_known(d)).collect();
         if !added.is_empty() {
@@ -233,6 +225,20 @@ pub(crate) fn follow_schema(db: &Connection, at_ms: u64) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is no longer as it was noted, so that the table cannot be read as it was.
+pub(crate) fn what_went_away(db: &Connection, table: &Table) -> Result<Option<String>> {
+    let Some(declared) = Declared::read(db, &table.name)? else {
+        return Ok(Some("it was dropped or renamed".into()));
+    };
+    let key: Vec<_> = declared.key().iter().map(|column| column.name.clone()).collect();
+    if key != table.key {
+        return Ok(Some("its primary key is another one".into()));
+    }
+    let is_declared = |c: &&Column| declared.captured().any(|d| d.name == c.name);
+    let gone = table.columns.iter().find(|column| !is_declared(column));
+    Ok(gone.map(|column| format!("column {} was renamed or dropped", column.name)))
 }
 
 /// Columns came by ALTER TABLE: captured from here on. Where a row has another value than the
