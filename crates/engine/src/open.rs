@@ -5,8 +5,12 @@
 //! is tried first on an *immutable* connection, which reads page 1 of the main file and looks at no
 //! WAL, journal or lock. Only a key that has shown itself right opens the file for real.
 //!
+//! A power loss in a checkpoint can tear page 1 of the main file, which the WAL then holds whole.
+//! Only where page 1 alone opens with no key and there is a WAL, the key is tried on both together:
+//! exclusively, and without the checkpoint at closing that deletes the WAL.
+//!
 //! # Invariants
-//! - No connection with an unproven key ever sees the WAL of a file that has content.
+//! - No connection with an unproven key can change or delete the WAL of a file that has content.
 //! - A wrong key is [`Error::WrongKey`]; SQLite's "file is not a database" does not leave this
 //!   file.
 //! - The directory of a new file is on the disk before anything is stored in the file.
@@ -17,6 +21,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::cipher::Cipher;
@@ -125,13 +130,17 @@ fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<O
     if opens(path, None)? {
         return Err(Error::NotEncrypted { path: path.to_owned() });
     }
+    if has_wal(path) {
+        for cipher in candidates {
+            if opens_with_wal(path, key, *cipher)? {
+                return Ok(Some(*cipher));
+            }
+        }
+    }
     Err(wrong_key(path))
 }
 
 /// Does this key open page 1? Reads nothing but the main file (see the header of this file).
-///
-/// A page 1 that a power loss tore in a checkpoint looks the same as a wrong key; refusing it is
-/// the safe answer.
 fn opens(path: &Path, key: Option<(&Key, Cipher)>) -> Result<bool> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -140,11 +149,37 @@ fn opens(path: &Path, key: Option<(&Key, Cipher)>) -> Result<bool> {
     if let Some((key, cipher)) = key {
         unlock(&probe, key, cipher).map_err(sqlite("key"))?;
     }
+    reads(&probe)
+}
+
+/// Does this key open page 1 as the WAL has it? See the header of this file.
+fn opens_with_wal(path: &Path, key: &Key, cipher: Cipher) -> Result<bool> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let probe = Connection::open_with_flags(path, flags).map_err(sqlite("open"))?;
+    let no_checkpoint = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    probe.set_db_config(no_checkpoint, true).map_err(sqlite("open"))?;
+    // Nobody else may see what a wrong key makes of the WAL; this way it stays in our memory.
+    probe.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(sqlite("open"))?;
+    unlock(&probe, key, cipher).map_err(sqlite("key"))?;
+    reads(&probe)
+}
+
+fn reads(probe: &Connection) -> Result<bool> {
     match probe.query_row("PRAGMA schema_version", [], |_| Ok(())) {
         Ok(()) => Ok(true),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Ok(false),
+        // Page 1 is readable, and tells of more pages than the file has: a checkpoint was killed,
+        // and the rest of them is in the WAL. Each cipher says NotADatabase of a page 1 that it
+        // cannot read.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(true),
         Err(error) => Err(sqlite("first read")(error)),
     }
+}
+
+fn has_wal(path: &Path) -> bool {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    Path::new(&wal).metadata().is_ok_and(|metadata| metadata.len() > 0)
 }
 
 fn unlock(connection: &Connection, key: &Key, cipher: Cipher) -> rusqlite::Result<()> {

@@ -135,6 +135,64 @@ fn a_wrong_key_leaves_the_wal_of_a_crashed_file_alone() {
     }
 }
 
+/// What a kill in mid-checkpoint leaves: page 1 tells of pages that the file has not, because they
+/// are still in the WAL.
+fn killed_in_checkpoint(directory: &Path, encryption: &Encryption, name: &str) -> PathBuf {
+    let path = directory.join(format!("live {name}"));
+    let killed = directory.join(format!("killed {name}"));
+    let (db, _) = open_connection(&path, encryption, Profile::SERVER, false, true).unwrap();
+    db.execute_batch(
+        "CREATE TABLE t (x, y); INSERT INTO t VALUES (42, NULL);
+         PRAGMA wal_checkpoint(TRUNCATE); PRAGMA wal_autocheckpoint = 0",
+    )
+    .unwrap();
+    let mut file = fs::read(&path).unwrap();
+    db.execute_batch("INSERT INTO t VALUES (0, randomblob(100000))").unwrap();
+    fs::copy(wal(&path), wal(&killed)).unwrap();
+    db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let page_bytes = usize::try_from(number(&db, "PRAGMA page_size")).unwrap();
+    file[..page_bytes].copy_from_slice(&fs::read(&path).unwrap()[..page_bytes]);
+    fs::write(&killed, file).unwrap();
+    killed
+}
+
+#[test]
+fn a_file_that_was_killed_in_a_checkpoint_opens_with_its_wal() {
+    let directory = tempfile::tempdir().unwrap();
+    let ciphers = Cipher::ALL.into_iter().map(|cipher| (with(Some(cipher)), cipher.name()));
+    for (encryption, name) in ciphers.chain([(Encryption::None, "plain")]) {
+        let path = killed_in_checkpoint(directory.path(), &encryption, name);
+        let before = fs::read(wal(&path)).unwrap();
+        if matches!(encryption, Encryption::Key { .. }) {
+            check_wrong_key(&path, &other_key(None));
+        }
+        assert_eq!(fs::read(wal(&path)).unwrap(), before, "{name}");
+        let (db, _) = open(&path, &encryption).unwrap();
+        assert_eq!(number(&db, "SELECT sum(x) + max(length(y)) FROM t"), 100_042, "{name}");
+        assert_eq!(read(&db, "integrity_check"), "ok", "{name}");
+    }
+}
+
+#[test]
+fn a_file_whose_first_page_was_torn_in_a_checkpoint_opens_with_its_wal() {
+    let directory = tempfile::tempdir().unwrap();
+    for cipher in Cipher::ALL {
+        let encryption = with(Some(cipher));
+        let path = killed_in_checkpoint(directory.path(), &encryption, cipher.name());
+        let mut file = fs::read(&path).unwrap();
+        file[512..1_024].fill(0xaa);
+        fs::write(&path, file).unwrap();
+        let before = fs::read(wal(&path)).unwrap();
+        check_wrong_key(&path, &other_key(None));
+        check_wrong_key(&path, &other_key(Some(cipher)));
+        assert_eq!(fs::read(wal(&path)).unwrap(), before, "{cipher}");
+        let (db, found) = open(&path, &encryption).unwrap();
+        assert_eq!(found, Some(cipher));
+        assert_eq!(number(&db, "SELECT sum(x) + max(length(y)) FROM t"), 100_042, "{cipher}");
+        assert_eq!(read(&db, "integrity_check"), "ok", "{cipher}");
+    }
+}
+
 #[test]
 fn every_profile_takes_effect_on_a_plain_and_on_an_encrypted_file() {
     let directory = tempfile::tempdir().unwrap();
