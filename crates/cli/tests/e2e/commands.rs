@@ -1,0 +1,172 @@
+//! What holds for every command: help with an example, one JSON value, codes, exit statuses.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::processes::{json, sql, warren, warren_asking};
+use crate::support::{Place, clients, sync, track_all};
+
+/// Every command, as `--help` lists them.
+fn commands(above: &[String]) -> Vec<Vec<String>> {
+    let mut arguments: Vec<&str> = above.iter().map(String::as_str).collect();
+    arguments.push("--help");
+    let help = warren(&arguments).succeeded().stdout;
+    let Some((_, list)) = help.split_once("Commands:\n") else { return vec![above.to_vec()] };
+    let names = list.lines().take_while(|line| line.starts_with("  "));
+    let names = names.filter(|line| !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    let below =
+        names.filter(|name| *name != "help").map(|name| [above, &[name.to_owned()]].concat());
+    below.flat_map(|command| commands(&command)).collect()
+}
+
+#[test]
+fn the_help_of_every_command_has_an_example_of_it() {
+    let commands = commands(&[]);
+    let names: BTreeSet<String> = commands.iter().map(|command| command.join(" ")).collect();
+    for known in ["serve", "account add", "client revoke", "track", "sync", "clone", "inspect"] {
+        assert!(names.contains(known), "{known} in {names:?}");
+    }
+    assert!(names.len() >= 14, "{names:?}");
+    for name in names {
+        let arguments: Vec<&str> = name.split(' ').chain(["--help"]).collect();
+        let help = warren(&arguments).succeeded().stdout;
+        let example = help.split_once("Example:").map(|(_, example)| example);
+        let example = example.unwrap_or_else(|| panic!("no example for {name}:\n{help}"));
+        assert!(example.contains(&format!("warren {name}")), "{name}:\n{help}");
+    }
+}
+
+/// One JSON value on one line, and the same command prints something for people.
+#[track_caller]
+fn check_json(arguments: &[&str]) -> Value {
+    let ran = warren(&[arguments, &["--json"]].concat()).succeeded();
+    assert_eq!(ran.stdout.trim_end().lines().count(), 1, "{}", ran.stdout);
+    assert_eq!(ran.stderr, "", "{arguments:?}");
+    let people = warren(arguments).succeeded().stdout;
+    assert!(!people.is_empty() && !people.starts_with(['{', '[']), "{arguments:?}: {people}");
+    ran.value()
+}
+
+#[test]
+fn every_command_prints_one_json_value_when_asked() {
+    let place = Place::new();
+    let server = place.serve();
+    let a = place.at("a.db");
+    sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'one')");
+    let (data, password) = (place.data.as_str(), place.password.as_str());
+    let on_data = ["--data", data, "--password-file", password];
+
+    assert_eq!(check_json(&["track", &a, "--all"])["tracked"][0]["table"], "t");
+    let first = place.first_time(&server.address);
+    assert_eq!(check_json(&[&["sync", &a], &first[..]].concat())["equal"], true);
+    let clone = json(&[&["clone", &place.at("b.db")], &first[..]].concat());
+    assert_eq!(clone["adopted"][0], "created table t");
+    assert_eq!(check_json(&["status", &a])["tables"][0]["rows"], 1);
+    assert_eq!(check_json(&["inspect", &a])["kind"], "replica");
+    assert_eq!(
+        check_json(&[&["inspect", "--login", "ada", "--verify"], &on_data[..]].concat())["verified"],
+        true
+    );
+    assert_eq!(check_json(&["client", "list", &a])["clients"].as_array().unwrap().len(), 2);
+    let listed = check_json(&[&["client", "list", "--login", "ada"], &on_data[..]].concat());
+    assert_eq!(listed["clients"][0]["client_id"], clients(&a)[0]["client_id"]);
+    assert_eq!(check_json(&["account", "list", "--data", data])[0]["clients"], 2);
+    check_json(
+        &[&["account", "password", "ada", "--new-password-file", password], &on_data[..]].concat(),
+    );
+
+    let id = clients(&a)[1]["client_id"].as_str().unwrap().to_owned();
+    assert_eq!(json(&["client", "revoke", &id, &a])["client_id"], id);
+    warren(&["client", "revoke", &id, &a, "--json"]).refused("not_found");
+    assert_eq!(json(&["untrack", &a])["untracked"], serde_json::json!([]));
+    assert_eq!(json(&["account", "remove", "ada", "--yes", "--data", data])["login"], "ada");
+    assert_eq!(json(&["account", "list", "--data", data]), serde_json::json!([]));
+}
+
+#[test]
+fn failures_have_codes_and_usage_errors_another_exit_status() {
+    let place = Place::new();
+    let server = place.serve();
+    let a = place.chinook("a.db");
+    let wrong = place.write("wrong.txt", "a pass-phrase of eve's");
+    let at_server = ["--server", &server.address, "--login", "ada", "--password-file", &wrong];
+    let refuse = |arguments: &[&str], code: &str| {
+        warren(&[arguments, &["--json"]].concat()).refused(code);
+    };
+    refuse(&["sync", &a], "not_tracked");
+    track_all(&a);
+    refuse(&["sync", &a], "no_server");
+    refuse(&[&["sync", &a], &at_server[..]].concat(), "wrong_password");
+    let b = place.at("b.db");
+    refuse(&[&["clone", &b], &at_server[..]].concat(), "wrong_password");
+    assert!(!std::fs::exists(&b).unwrap(), "a clone that never signed in leaves no file");
+    let nobody = [&["sync", &a], &at_server[..2], &["--login", "eve", "--password-file", &wrong]];
+    refuse(&nobody.concat(), "wrong_password");
+
+    let data = ["--data", &place.data, "--password-file", &wrong];
+    refuse(&[&["account", "add", "ada"], &data[..]].concat(), "account_exists");
+    refuse(&[&["account", "add", "../ada"], &data[..]].concat(), "invalid_login");
+    let short = place.write("short.txt", "seven!!");
+    let short = ["--data", &place.data, "--password-file", &short];
+    refuse(&[&["account", "add", "eve"], &short[..]].concat(), "invalid_password");
+    refuse(&[&["account", "remove", "eve", "--yes"], &data[..2]].concat(), "not_found");
+    refuse(&[&["account", "remove", "ada"], &data[..2]].concat(), "failed");
+    let new = ["--new-password-file", &wrong];
+    refuse(&[&["account", "password", "ada"], &new[..], &data[..]].concat(), "wrong_password");
+    refuse(&["track", &place.at("none.db"), "--all"], "no_file");
+    refuse(&["track", &a, "NoSuchTable"], "untrackable");
+
+    for usage in [&["sync"][..], &["synk", &a], &["track", &a], &["serve", "--listen", "here"], &[]]
+    {
+        let ran = warren(usage);
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""), "{usage:?}");
+        assert!(ran.stderr.contains("--help") || ran.stderr.contains("Usage:"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_password_is_read_from_a_pipe_too() {
+    let place = Place::new();
+    let server = place.serve();
+    let add = ["account", "add", "eve", "--data", &place.data, "--json"];
+    warren_asking(&add, "a pass-phrase of eve's\n").succeeded();
+    let a = place.at("a.db");
+    sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    track_all(&a);
+    let sign_in = ["sync", &a, "--server", &server.address, "--login", "eve", "--json"];
+    warren_asking(&sign_in, "another one\n").refused("wrong_password");
+    warren_asking(&sign_in, "a pass-phrase of eve's\n").succeeded();
+    // From here on nobody is asked.
+    sync(&a);
+}
+
+#[test]
+fn accounts_do_not_see_each_other() {
+    let place = Place::new();
+    let server = place.serve();
+    let eves = place.write("eve.txt", "a pass-phrase of eve's");
+    json(&["account", "add", "eve", "--data", &place.data, "--password-file", &eves]);
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    for (file, login, password) in [(&a, "ada", &place.password), (&b, "eve", &eves)] {
+        sql(
+            file,
+            &format!(
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, '{login}')"
+            ),
+        );
+        track_all(file);
+        let account = ["--server", &server.address, "--login", login, "--password-file", password];
+        let sent = json(&[&["sync", file], &account[..]].concat());
+        assert_eq!((&sent["sent"], &sent["server_count"]), (&2.into(), &2.into()), "{sent}");
+    }
+    for (file, login) in [(&a, "ada"), (&b, "eve")] {
+        assert_eq!(sync(file)["received"], 0);
+        assert_eq!(sql(file, "SELECT x FROM t"), login);
+        assert_eq!(clients(file).len(), 1);
+    }
+    json(&["account", "remove", "ada", "--yes", "--data", &place.data]);
+    warren(&["sync", &a, "--json"]).refused("invalid_token");
+    assert_eq!(sync(&b)["server_count"], 2);
+}

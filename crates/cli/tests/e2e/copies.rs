@@ -1,0 +1,80 @@
+//! A tracked file that is copied: the copy becomes a device of its own, and no edit is lost.
+
+use crate::processes::{json, sql, warren};
+use crate::support::{
+    Place, check_all_sent, check_equal, check_sync_refused, clients, sync, token, track_all,
+};
+
+/// `cp`, as people copy files: the running copy command, not our own code.
+fn copy(from: &str, to: &str) {
+    let copied = std::process::Command::new("cp").args(["-p", from, to]).status().unwrap();
+    assert!(copied.success());
+}
+
+#[test]
+fn both_sides_of_a_copy_keep_all_their_edits() {
+    let place = Place::new();
+    let server = place.serve();
+    let (a, b) = (place.chinook("a.db"), place.at("b.db"));
+    track_all(&a);
+    let first = [&["sync", &a, "--name", "desk"], &place.first_time(&server.address)[..]].concat();
+    json(&first);
+    // Changes that are noted, not yet sent: they are in both files.
+    sql(&a, "UPDATE Artist SET Name = 'before the copy' WHERE ArtistId = 1");
+    copy(&a, &b);
+    sql(
+        &a,
+        "UPDATE Artist SET Name = 'edited in a' WHERE ArtistId = 2;
+             INSERT INTO Genre VALUES (100, 'added in a');
+             UPDATE Track SET Composer = 'a' WHERE TrackId = 1",
+    );
+    sql(
+        &b,
+        "UPDATE Artist SET Name = 'edited in b' WHERE ArtistId = 3;
+             INSERT INTO Genre VALUES (101, 'added in b');
+             DELETE FROM PlaylistTrack WHERE PlaylistId = 1 AND TrackId = 3402;
+             UPDATE Track SET UnitPrice = 7.5 WHERE TrackId = 1",
+    );
+
+    assert_eq!(sync(&a)["became_device"], false);
+    assert_eq!(sync(&b)["became_device"], true);
+    assert_eq!(sync(&a)["became_device"], false);
+    assert_eq!(sync(&b)["became_device"], false, "once is enough");
+    check_equal(&a, &b);
+    let edits = "SELECT Name FROM Artist WHERE ArtistId <= 3 UNION ALL SELECT Name FROM Genre WHERE GenreId >= 100
+                 UNION ALL SELECT Composer || ' ' || UnitPrice FROM Track WHERE TrackId = 1
+                 UNION ALL SELECT count(*) FROM PlaylistTrack WHERE PlaylistId = 1 AND TrackId = 3402";
+    let expected = "before the copy\nedited in a\nedited in b\nadded in a\nadded in b\na 7.5\n0";
+    assert_eq!(sql(&a, edits), expected);
+    assert_eq!(sql(&b, edits), expected);
+
+    check_devices(&a, &b);
+    check_revoked(&a, &b);
+}
+
+/// Two devices with names, tokens and nodes of their own, each knowing which one it is.
+fn check_devices(a: &str, b: &str) {
+    let (of_a, of_b) = (clients(a), clients(b));
+    let names = |list: &[serde_json::Value]| {
+        list.iter().map(|client| client["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&of_a), ["desk", "desk (copy)"]);
+    assert_eq!(names(&of_b), names(&of_a));
+    let current =
+        |list: &[serde_json::Value]| list.iter().position(|c| c["current"] == true).unwrap();
+    assert_eq!((current(&of_a), current(&of_b)), (0, 1));
+    assert_ne!(token(a), token(b));
+    let (a, b) = (check_all_sent(a), check_all_sent(b));
+    assert_ne!(a["node"], b["node"]);
+    assert_eq!((&a["count"], &a["digest"]), (&b["count"], &b["digest"]));
+}
+
+/// Revoking the original revokes what it enrolled; the copy's file stays as it is.
+fn check_revoked(a: &str, b: &str) {
+    let id = clients(a)[1]["client_id"].as_str().unwrap().to_owned();
+    json(&["client", "revoke", &id, a]);
+    check_sync_refused(b, "invalid_token");
+    sync(a);
+    assert_eq!(clients(a).len(), 1);
+    warren(&["client", "list", b, "--json"]).refused("invalid_token");
+}

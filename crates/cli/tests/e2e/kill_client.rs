@@ -1,0 +1,98 @@
+//! `kill -9` of `warren sync` at any byte: the next one goes on, and nothing is lost or stored
+//! twice.
+
+use std::process::Child;
+
+use crate::processes::{json, sql, start};
+use crate::proxy::{Event, Proxy, Then};
+use crate::random::Random;
+use crate::support::{Place, check_all_sent, check_equal, entries, sync, track_all};
+
+const ROWS: u64 = 60_000;
+/// About a page of 10,000 messages and half of the next one.
+const BYTES_MAX: u64 = 900_000;
+/// Kills until a device has to be let through.
+const KILLS_COUNT_MAX: u64 = 40;
+
+/// Kills the command, as often as it takes, until it has run to its end; returns how often.
+fn kill_until_done(arguments: &[&str], proxy: &Proxy, random: &mut Random) -> u64 {
+    for kills in 0..KILLS_COUNT_MAX {
+        let mut process = start(arguments);
+        if !kill_within(&mut process, random.below(BYTES_MAX), proxy, random) {
+            return kills;
+        }
+    }
+    KILLS_COUNT_MAX
+}
+
+/// Kills a process at this byte of its traffic, or a little later; false if it came to its end
+/// before.
+fn kill_within(process: &mut Child, bytes: u64, proxy: &Proxy, random: &mut Random) -> bool {
+    let then = if random.flip() { Then::Hold } else { Then::Flow };
+    let watch = proxy.watch(bytes, then, process);
+    let killed = match watch.next() {
+        Event::Ended(_) => false,
+        Event::Passed => {
+            random.spin(2_000_000);
+            process.kill().unwrap();
+            true
+        }
+    };
+    let status = process.wait().unwrap();
+    // A process that had just ended is not killed any more.
+    let killed = killed && status.code().is_none();
+    assert!(killed || status.success(), "{status}, seed {}", random.seed);
+    killed
+}
+
+#[test]
+fn a_killed_sync_is_completed_by_the_next_one() {
+    let mut random = Random::new();
+    let seed = random.seed;
+    let place = Place::new();
+    let server = place.serve();
+    let proxy = Proxy::to(&server.address);
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    sql(&a, "CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT NOT NULL, amount REAL)");
+    track_all(&a);
+    place.sign_in("sync", &a, &proxy.address);
+    entries(&a, 0..ROWS);
+
+    let kills = kill_until_done(&["sync", &a, "--json"], &proxy, &mut random);
+    assert!(kills > 2, "{kills} kills: they came too late, seed {seed}");
+    sync(&a);
+    check_all_sent(&a);
+    // One message for each row, one for the table.
+    place.check_vault(ROWS + 1);
+
+    receive(&place, &proxy, &b, &mut random);
+    assert_eq!(check_equal(&a, &b).len() as u64, ROWS, "seed {seed}");
+    edit_both(&a, &b, &proxy, &mut random);
+    place.check_vault(ROWS + 1 + 2 * 10_000);
+}
+
+/// A new device whose first syncs are all killed.
+fn receive(place: &Place, proxy: &Proxy, b: &str, random: &mut Random) {
+    let mut clone =
+        start(&[&["clone", b, "--json"], &place.first_time(&proxy.address)[..]].concat());
+    // After the answer to the registration, before the end of the first page.
+    assert!(kill_within(&mut clone, 2_000 + random.below(100_000), proxy, random));
+    let kills = kill_until_done(&["sync", b, "--adopt", "--json"], proxy, random);
+    assert!(kills > 0, "it came through at once, seed {}", random.seed);
+    json(&["sync", b, "--adopt"]);
+    sync(b);
+}
+
+/// Both devices edit all the same rows, and both are killed while they sync.
+fn edit_both(a: &str, b: &str, proxy: &Proxy, random: &mut Random) {
+    sql(a, "UPDATE entry SET text = 'from a ' || id WHERE id BETWEEN 1 AND 10000");
+    sql(b, "UPDATE entry SET amount = -id WHERE id BETWEEN 1 AND 10000");
+    for file in [a, b] {
+        kill_until_done(&["sync", file, "--json"], proxy, random);
+        sync(file);
+    }
+    sync(a);
+    check_equal(a, b);
+    let both = "SELECT count(*) FROM entry WHERE text = 'from a ' || id AND amount = -id";
+    assert_eq!(sql(b, both), "10000", "seed {}", random.seed);
+}

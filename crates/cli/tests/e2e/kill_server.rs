@@ -1,0 +1,245 @@
+//! `kill -9` of the server at random moments: what it has acknowledged is there when it is back.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use bytes::Bytes;
+use crdt::{Change, Message, Node, Timestamp, Value};
+use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
+use replica::{Error, Http};
+use serde_json::Value as Json;
+
+use crate::processes::{Server, json, sql, start, warren};
+use crate::proxy::{Event, Proxy, Then};
+use crate::random::Random;
+use crate::support::{PASSWORD, Place, check_all_sent, check_equal, entries, sync, track_all};
+
+const ROUNDS: u32 = 50;
+const PUSHERS: u64 = 4;
+/// Acknowledged pages of one round at most.
+const PAGES_COUNT_MAX: u64 = 12;
+/// Messages of one page at most.
+const PAGE_COUNT_MAX: u64 = 120;
+/// 2024-01-01T00:00:00Z: every clock is past it.
+const START_MS: u64 = 1_704_067_200_000;
+
+/// A device that pushes without pause, and the ledger of what it was told.
+struct Pusher {
+    node: Node,
+    token: String,
+    random: Random,
+    last_ms: u64,
+    acknowledged: BTreeMap<Timestamp, Bytes>,
+    /// Sent, and not answered: stored or not, but not in part.
+    unanswered: Vec<Message>,
+}
+
+impl Pusher {
+    fn new(number: u64, server: &Server, seed: u64) -> Self {
+        let name = format!("pusher {number}");
+        let request = ClientRequest { login: "ada".into(), password: PASSWORD.into(), name };
+        let http = Http::new(&server.address);
+        let registered: ClientResponse = http.post("/v1/clients", None, &request).unwrap();
+        Self {
+            node: Node(number + 1),
+            token: registered.token,
+            random: Random::of(seed ^ (number + 1)),
+            last_ms: START_MS,
+            acknowledged: BTreeMap::new(),
+            unanswered: Vec::new(),
+        }
+    }
+
+    fn page(&mut self) -> Vec<Message> {
+        let count = 1 + self.random.below(PAGE_COUNT_MAX);
+        (0..count).map(|_| self.message()).collect()
+    }
+
+    fn message(&mut self) -> Message {
+        self.last_ms += 1 + self.random.below(1_000_000);
+        let text = "x".repeat(usize::try_from(self.random.below(200)).unwrap());
+        let key = vec![Value::Integer(self.random.next().cast_signed())];
+        let cells = vec![("text".to_owned(), Value::Text(text))];
+        let content = Change::Write { table: "ledger".to_owned(), key, cells }.encode();
+        Message { timestamp: Timestamp::new(self.last_ms, 0, self.node).unwrap(), content }
+    }
+
+    /// Pushes until there is no server any more.
+    fn push_until_killed(&mut self, address: &str, tell: &SyncSender<()>) {
+        let http = Http::new(address);
+        loop {
+            let again = !self.unanswered.is_empty();
+            if !again {
+                self.unanswered = self.page();
+            }
+            let messages = self.unanswered.iter().cloned().map(Into::into).collect();
+            let request = PushRequest { messages };
+            let answer = http.post::<PushResponse>("/v1/sync/delta", Some(&self.token), &request);
+            match answer {
+                Ok(answer) => self.take_answer(&answer, again),
+                Err(Error::Unreachable(_)) => return,
+                Err(error) => panic!("{error}, seed {}", self.random.seed),
+            }
+            // When the test has counted enough, nobody listens.
+            tell.try_send(()).unwrap_or_default();
+        }
+    }
+
+    fn take_answer(&mut self, answer: &PushResponse, again: bool) {
+        let page = std::mem::take(&mut self.unanswered);
+        let count = page.len() as u64;
+        let (stored, known) = (answer.stored, answer.known);
+        let whole = (stored, known) == (count, 0) || again && (stored, known) == (0, count);
+        assert!(whole, "{stored} stored and {known} known of {count}");
+        self.acknowledged.extend(page.into_iter().map(|m| (m.timestamp, m.content)));
+    }
+}
+
+/// All that the server has, page by page, with the fingerprint that it says it has.
+fn pull_all(address: &str, token: &str) -> (BTreeMap<Timestamp, Bytes>, crdt::Fingerprint) {
+    let (http, mut all, mut cursor) = (Http::new(address), BTreeMap::new(), 0);
+    loop {
+        let path = format!("/v1/sync/delta?cursor={cursor}&limit=10000");
+        let answer: PullResponse = http.get(&path, token).unwrap();
+        for message in answer.messages {
+            let message = Message::try_from(message).unwrap();
+            cursor += 1;
+            assert!(all.insert(message.timestamp, message.content).is_none(), "twice in the set");
+        }
+        assert_eq!(answer.cursor, cursor, "arrival numbers have no gaps");
+        if !answer.more {
+            return (all, answer.fingerprint.unwrap().to_crdt().unwrap());
+        }
+    }
+}
+
+/// Asserts that the server has what it acknowledged, each unanswered page whole or not at all, and
+/// nothing else.
+fn check_ledger(pushers: &[Pusher], address: &str, round: &str) -> usize {
+    let (mut all, fingerprint) = pull_all(address, &pushers[0].token);
+    let mut total = crdt::Fingerprint::default();
+    for (timestamp, content) in &all {
+        total += crdt::Fingerprint::of(*timestamp, content);
+    }
+    assert_eq!(total, fingerprint, "{round}");
+    let count = all.len();
+    for pusher in pushers {
+        for (timestamp, content) in &pusher.acknowledged {
+            let found = all.remove(timestamp);
+            assert_eq!(found.as_ref(), Some(content), "{timestamp} was acknowledged, {round}");
+        }
+        let page = &pusher.unanswered;
+        let found = page.iter().filter(|m| all.remove(&m.timestamp).is_some()).count();
+        assert!(found == 0 || found == page.len(), "{found} of a page of {}, {round}", page.len());
+    }
+    assert!(all.is_empty(), "{} messages that nobody sent, {round}", all.len());
+    count
+}
+
+#[test]
+fn fifty_killed_servers_keep_what_they_acknowledged() {
+    let mut random = Random::new();
+    let place = Place::new();
+    let mut server = place.serve();
+    let mut pushers: Vec<Pusher> =
+        (0..PUSHERS).map(|number| Pusher::new(number, &server, random.seed)).collect();
+    let mut interrupted = 0;
+    for round in 1..=ROUNDS {
+        push_and_kill(&mut pushers, server, &mut random);
+        interrupted += pushers.iter().filter(|pusher| !pusher.unanswered.is_empty()).count();
+        server = place.serve();
+        let what = format!("round {round}, seed {}", random.seed);
+        let count = check_ledger(&pushers, &server.address, &what);
+        if round % 10 == 0 {
+            place.check_vault(count as u64);
+        }
+    }
+    // A kill that interrupts nobody shows nothing.
+    assert!(interrupted > ROUNDS as usize, "{interrupted} requests interrupted");
+    server.stop();
+    let server = place.serve();
+    let count = check_ledger(&pushers, &server.address, "after a stop");
+    server.stop();
+    place.check_vault(count as u64);
+}
+
+/// Lets all of them push, and kills the server after a random number of answers and a bit.
+fn push_and_kill(pushers: &mut [Pusher], server: Server, random: &mut Random) {
+    let address = server.address.clone();
+    thread::scope(|scope| {
+        let (tell, told) = sync_channel(1_000);
+        for pusher in pushers {
+            let (tell, address) = (tell.clone(), &address);
+            scope.spawn(move || pusher.push_until_killed(address, &tell));
+        }
+        for _ in 0..random.below(PAGES_COUNT_MAX) {
+            told.recv().unwrap();
+        }
+        random.spin(1_000_000);
+        server.kill();
+    });
+}
+
+#[test]
+fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
+    let mut random = Random::new();
+    let place = Place::new();
+    let mut server = place.serve();
+    let proxy = Proxy::to(&server.address);
+    let files = [place.at("a.db"), place.at("b.db")];
+    for file in &files {
+        sql(file, "CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT NOT NULL, amount REAL)");
+        track_all(file);
+        place.sign_in("sync", file, &proxy.address);
+    }
+    let mut failed = 0;
+    for round in 0..16_u64 {
+        let file = &files[usize::try_from(round % 2).unwrap()];
+        entries(file, round * 1_000..(round + 1) * 1_000);
+        let mut process = start(&["sync", file, "--json"]);
+        // A thousand rows are some 70,000 bytes, either way: those of this file, and perhaps those
+        // of the other.
+        let (then, bytes) = if round / 2 % 2 == 0 {
+            (Then::Hold, random.below(50_000))
+        } else {
+            (Then::Flow, random.below(150_000))
+        };
+        let watch = proxy.watch(bytes, then, &mut process);
+        let event = watch.next();
+        random.spin(100_000);
+        server.kill();
+        server = place.serve();
+        proxy.turn_to(&server.address);
+        let output = match event {
+            Event::Passed => watch.output(),
+            Event::Ended(output) => output,
+        };
+        if !process.wait().unwrap().success() {
+            let said: Json = serde_json::from_str(&output).unwrap();
+            assert_eq!(said["error"]["code"], "unreachable", "{said}, seed {}", random.seed);
+            failed += 1;
+        }
+    }
+    assert!(failed >= 8, "{failed} syncs interrupted, seed {}", random.seed);
+    for file in [&files[0], &files[1], &files[0]] {
+        sync(file);
+        check_all_sent(file);
+    }
+    assert_eq!(check_equal(&files[0], &files[1]).len(), 16_000, "seed {}", random.seed);
+    // Each row once, and each device's declaration of the table.
+    place.check_vault(16_000 + 2);
+    let of_both = files.map(|file| json(&["status", &file])["count"].clone());
+    assert_eq!(of_both, [16_002, 16_002]);
+
+    server.kill();
+    check_unreachable(&place, &proxy);
+}
+
+/// What a person sees whose server is down.
+fn check_unreachable(place: &Place, proxy: &Proxy) {
+    warren(&["sync", &place.at("a.db"), "--json"]).refused("unreachable");
+    let clone = [&["clone", &place.at("c.db"), "--json"], &place.first_time(&proxy.address)[..]];
+    warren(&clone.concat()).refused("unreachable");
+    assert!(!std::fs::exists(place.at("c.db")).unwrap(), "a clone that never began leaves no file");
+}

@@ -1,0 +1,17 @@
+//! The shipped binary, end to end: real files, real processes, real sockets, and SQLite's own shell
+//! as "any program".
+//!
+//! What is random is drawn from a seed that the test prints; `WARREN_E2E_SEED` runs it again.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod at_rest;
+mod commands;
+mod copies;
+mod kill_client;
+mod kill_server;
+mod processes;
+mod proxy;
+mod python;
+mod random;
+mod story;
+mod support;

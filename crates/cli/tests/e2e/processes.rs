@@ -1,0 +1,156 @@
+//! The programs: `warren`, a server of it, the `sqlite3` shell, Python.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+
+use serde_json::Value;
+
+const WARREN: &str = env!("CARGO_BIN_EXE_warren");
+
+/// How a program ended.
+pub(crate) struct Ran {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    fn new(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Self {
+        assert!(self.status.success(), "{}: {}{}", self.status, self.stdout, self.stderr);
+        self
+    }
+
+    /// The one JSON value that it printed.
+    #[track_caller]
+    pub(crate) fn value(&self) -> Value {
+        let value = serde_json::from_str(&self.stdout);
+        value.unwrap_or_else(|error| panic!("{error}: {:?}, {}", self.stdout, self.stderr))
+    }
+
+    /// Asserts a failed operation: exit status 1, and with `--json` this code and a message.
+    #[track_caller]
+    pub(crate) fn refused(&self, code: &str) {
+        assert_eq!(self.status.code(), Some(1), "{}{}", self.stdout, self.stderr);
+        let value = self.value();
+        assert_eq!(value["error"]["code"], code, "{value}");
+        assert!(!value["error"]["message"].as_str().unwrap().is_empty());
+    }
+}
+
+/// Runs `warren` to its end.
+pub(crate) fn warren(arguments: &[&str]) -> Ran {
+    Ran::new(Command::new(WARREN).args(arguments).stdin(Stdio::null()).output().unwrap())
+}
+
+/// Runs `warren … --json`, which must succeed, for its value.
+#[track_caller]
+pub(crate) fn json(arguments: &[&str]) -> Value {
+    warren(&[arguments, &["--json"]].concat()).succeeded().value()
+}
+
+/// Runs a program with this on its standard input.
+pub(crate) fn with_input(command: &mut Command, input: &str) -> Ran {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    Ran::new(child.wait_with_output().unwrap())
+}
+
+/// `warren …` with an answer waiting on its standard input.
+pub(crate) fn warren_asking(arguments: &[&str], input: &str) -> Ran {
+    with_input(Command::new(WARREN).args(arguments), input)
+}
+
+/// A running `warren …`, to be killed.
+pub(crate) fn start(arguments: &[&str]) -> Child {
+    let mut command = Command::new(WARREN);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command.spawn().unwrap()
+}
+
+/// Runs statements in the `sqlite3` shell, which stops at the first that fails.
+pub(crate) fn shell(file: &str, sql: &str) -> Ran {
+    let mut command = Command::new("sqlite3");
+    with_input(
+        command.args(["-batch", "-bail", "-noheader", file]),
+        &format!(".timeout 30000\n{sql}\n"),
+    )
+}
+
+/// The shell's output; it must succeed.
+#[track_caller]
+pub(crate) fn sql(file: &str, sql: &str) -> String {
+    shell(file, sql).succeeded().stdout.trim_end().to_owned()
+}
+
+/// Python with the packages of `tests/requirements.txt`.
+pub(crate) fn python() -> PathBuf {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/venv/bin/python");
+    let python = std::env::var_os("WARREN_PYTHON").unwrap_or_else(|| folder.into());
+    let python = PathBuf::from(python);
+    let there = python.is_file();
+    assert!(there, "no {}: `make test` installs it; WARREN_PYTHON names another", python.display());
+    python
+}
+
+/// A running `warren serve`; it ends with this value.
+pub(crate) struct Server {
+    child: Child,
+    /// `http://127.0.0.1:…`
+    pub(crate) address: String,
+}
+
+impl Server {
+    /// Returns when it accepts connections.
+    pub(crate) fn start(data: &str, options: &[&str]) -> Self {
+        let serve =
+            ["serve", "--listen", "127.0.0.1:0", "--json", "--log", "error", "--data", data];
+        let mut child = start(&[&serve, options].concat());
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
+        Self { child, address: said["address"].as_str().unwrap().to_owned() }
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), None, "it had ended by itself: {status}");
+    }
+
+    /// Asks it to stop, as an operator or systemd does, and waits until it has.
+    pub(crate) fn stop(mut self) {
+        let kill = format!("kill -TERM {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    /// What `GET` of a path answers.
+    pub(crate) fn get(&self, path: &str) -> String {
+        let mut answer = ureq::get(format!("{}{path}", self.address)).call().unwrap();
+        let mut text = String::new();
+        answer.body_mut().as_reader().read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+impl Drop for Server {
+    #[expect(clippy::print_stdout, reason = "libtest shows it when the test fails")]
+    fn drop(&mut self) {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            println!("the server {} had ended: {status}", self.address);
+        }
+        // Then there is nothing to end.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

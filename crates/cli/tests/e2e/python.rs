@@ -1,0 +1,167 @@
+//! The programs that others wrote for Python: an API tester, and the other `SQLite3 Multiple
+//! Ciphers`.
+
+use std::path::Path;
+use std::process::Command;
+
+use engine::{Cipher, Encryption, Key, Profile, open_connection};
+use serde_json::{Value, json};
+
+use crate::processes::{Ran, Server, python, with_input};
+use crate::random::Random;
+use crate::support::{PASSWORD, Place, hex, sync, token, track_all};
+
+const INTEROP: &str = include_str!("../../../../tests/apsw_interop.py");
+
+/// Runs `tests/apsw_interop.py` on a file; the key goes in by standard input.
+#[track_caller]
+fn apsw(action: &str, file: &Path, cipher: Cipher, key: &Key) -> Ran {
+    let hex = hex(key.as_bytes());
+    let mut command = Command::new(python());
+    command.args(["-c", INTEROP, action, file.to_str().unwrap(), cipher.name()]);
+    with_input(&mut command, &hex)
+}
+
+#[test]
+fn a_vault_opens_in_apsw_with_its_unwrapped_key() {
+    let place = Place::new();
+    let server = place.serve();
+    let a = place.chinook("a.db");
+    track_all(&a);
+    place.sign_in("sync", &a, &server.address);
+    // Killed, so that part of the vault is in its WAL.
+    server.kill();
+    let unlocked = place.unlock(PASSWORD);
+    let vault = unlocked.vault.path(Path::new(&place.data));
+    let read = apsw("read", &vault, Cipher::ChaCha20, &unlocked.key).succeeded().value();
+    assert_eq!((&read["message"], &read["client"]), (&json!(15_618), &json!(1)), "{read}");
+    assert_eq!(read["integrity_check"], "ok");
+
+    let wrong = apsw("read", &vault, Cipher::ChaCha20, &Key::generate());
+    assert_eq!(wrong.value()["error"], "NotADBError", "{}", wrong.stderr);
+    // Nothing of that has harmed it.
+    place.check_vault(15_618);
+    let server = place.serve();
+    assert_eq!(place.sign_in("clone", &place.at("b.db"), &server.address)["equal"], true);
+}
+
+/// A file that apsw makes opens here without the cipher being named, and then there again.
+fn check_interop(cipher: Cipher) {
+    let folder = tempfile::tempdir().unwrap();
+    let (theirs, ours) = (folder.path().join("theirs.db"), folder.path().join("ours.db"));
+    let key = Key::generate();
+    let encryption = |key: &Key| Encryption::Key { key: key.clone(), cipher: None };
+    let open = |file, key| open_connection(file, &encryption(key), Profile::SERVER, false, false);
+
+    apsw("make", &theirs, cipher, &key).succeeded();
+    let (db, found) = open(&theirs, &key).unwrap();
+    assert_eq!(found, Some(cipher));
+    let sum = "SELECT count(*), sum(id), max(text) FROM entry";
+    let row = db.query_row(sum, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    assert_eq!(row, (1_000, 500_500, "entry 999".to_owned()));
+    db.execute("INSERT INTO entry VALUES (1001, 'of ours')", []).unwrap();
+    drop(db);
+    let read = apsw("read", &theirs, cipher, &key).succeeded().value();
+    assert_eq!((&read["entry"], &read["integrity_check"]), (&json!(1_001), &json!("ok")));
+    assert!(matches!(open(&theirs, &Key::generate()), Err(engine::Error::WrongKey { .. })));
+
+    let named = Encryption::Key { key: key.clone(), cipher: Some(cipher) };
+    let (db, _) = open_connection(&ours, &named, Profile::SERVER, false, true).unwrap();
+    db.execute_batch("CREATE TABLE entry (x); INSERT INTO entry VALUES (1), (2)").unwrap();
+    drop(db);
+    assert_eq!(apsw("read", &ours, cipher, &key).succeeded().value()["entry"], 2);
+}
+
+#[test]
+fn chacha20_files_go_both_ways_with_a_raw_key() {
+    check_interop(Cipher::ChaCha20);
+}
+
+/// This cipher knows no raw keys: the bytes that `raw:` begins are its passphrase, in both
+/// programs.
+#[test]
+fn aes256cbc_files_go_both_ways_with_the_same_bytes() {
+    check_interop(Cipher::Aes256Cbc);
+}
+
+/// Test cases of one operation. With passwords that are hashed on purpose slowly, this is what half
+/// a minute holds.
+const EXAMPLES_COUNT: &str = "40";
+/// Everything that schemathesis checks, but for two that compare with the schema what no schema
+/// says: which of the refusals in `docs/formats/3-http-api.md` is the right one for what (a `limit`
+/// past the maximum is 413 here), and that a request may be refused for its content (a date that is
+/// none, a login together with a token).
+const NOT_CHECKED: &str = "negative_data_rejection,positive_data_acceptance";
+/// Revokes devices, also the one that asks: it gets a run and a device of its own.
+const REVOKE: &str = "DELETE /v1/clients/{id}";
+
+/// What a device and its user can do.
+const CALLS: &[(&str, &str)] = &[
+    ("POST", "/v1/accounts"),
+    ("POST", "/v1/clients"),
+    ("GET", "/v1/clients"),
+    ("POST", "/v1/sync/delta"),
+    ("GET", "/v1/sync/delta"),
+    ("GET", "/v1/sync/full"),
+];
+
+/// `schemathesis run` against a server with open registration, as the device with this token.
+fn schemathesis(place: &Place, server: &Server, which: [&str; 2], token: &str, seed: u64) -> Value {
+    let report = place.at("schemathesis.json");
+    let document = format!("{}/v1/openapi.json", server.address);
+    let bearer = format!("Authorization: Bearer {token}");
+    let mut command = Command::new(python().with_file_name("schemathesis"));
+    command.current_dir(Path::new(&place.data).parent().unwrap());
+    command.args(["run", &document, "--header", &bearer, "--seed", &seed.to_string()]);
+    command.args(["--checks", "all", "--exclude-checks", NOT_CHECKED, "--continue-on-failure"]);
+    command.args(["--max-examples", EXAMPLES_COUNT, "--generation-database", "none", "--no-color"]);
+    command.args(["--report-json-path", &report]).args(which);
+    let ran = with_input(&mut command, "");
+    assert!(ran.status.success(), "seed {seed}: {}{}", ran.stdout, ran.stderr);
+    serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap()
+}
+
+#[test]
+fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
+    let seed = Random::new().below(1 << 32);
+    let place = Place::new();
+    let server = Server::start(&place.data, &["--open-registration"]);
+    let files = [place.chinook("a.db"), place.chinook("b.db")];
+    for file in &files {
+        track_all(file);
+        place.sign_in("sync", file, &server.address);
+    }
+    let [a, b] = &files;
+    let before = successes(&server);
+    let except = ["--exclude-name", REVOKE];
+    let report = schemathesis(&place, &server, except, &token(a), seed);
+    assert_eq!(report["operations"]["tested"], 10, "{report}");
+    let generated = report["test_cases"]["generated"].as_u64().unwrap();
+    assert!(generated > 300, "{generated}");
+    // It was let in, everywhere; and the device that asked is well.
+    let after = successes(&server);
+    for (call, (before, after)) in CALLS.iter().zip(before.iter().zip(&after)) {
+        assert!(after > before, "{call:?}: {before} and {after}, seed {seed}");
+    }
+    sync(a);
+
+    let report = schemathesis(&place, &server, ["--include-name", REVOKE], &token(b), seed);
+    assert_eq!(report["operations"]["tested"], 1, "{report}");
+    sync(a);
+    server.stop();
+}
+
+/// How many calls the server has answered with success, by method and route, as it counts them
+/// itself.
+fn successes(server: &Server) -> Vec<u64> {
+    let metrics = server.get("/metrics");
+    assert!(!metrics.contains("status=\"5"), "{metrics}");
+    let count = |(method, route): &(&str, &str)| {
+        let label =
+            format!("warren_requests_total{{method=\"{method}\",route=\"{route}\",status=\"20");
+        let counts =
+            metrics.lines().filter_map(|line| line.strip_prefix(&label)?.rsplit(' ').next());
+        counts.map(|count| count.parse::<u64>().unwrap()).sum()
+    };
+    CALLS.iter().map(count).collect()
+}
