@@ -22,7 +22,7 @@ use crate::output::Output;
 
 /// SQLite that syncs: each user's data in an encrypted database of its own, all devices in step.
 #[derive(Parser)]
-#[command(name = "warren", version, propagate_version = true)]
+#[command(name = "warren", version, propagate_version = true, after_help = output::START)]
 struct Arguments {
     /// Print one JSON value instead of text.
     #[arg(long, global = true)]

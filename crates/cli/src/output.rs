@@ -9,6 +9,16 @@ use serde::Serialize;
 use serde_json::json;
 use time::OffsetDateTime;
 
+/// Below the list of commands: the way from nothing to two files in step.
+pub(crate) const START: &str = "Example:
+  warren serve &
+  warren account add ada
+  warren track a.db --all
+  warren sync  a.db --server http://127.0.0.1:4600 --login ada
+  warren clone b.db --server http://127.0.0.1:4600 --login ada
+
+From then on `warren sync FILE`, after any program has written to it.";
+
 /// How to print.
 #[derive(Clone, Copy)]
 pub(crate) struct Output {

@@ -6,7 +6,7 @@ use std::process::Child;
 use crate::processes::{json, sql, start};
 use crate::proxy::{Event, Proxy, Then};
 use crate::random::Random;
-use crate::support::{Place, check_all_sent, check_equal, entries, sync, track_all};
+use crate::support::{Place, check_all_sent, check_equal, check_report, entries, sync, track_all};
 
 const ROWS: u64 = 60_000;
 /// About a page of 10,000 messages and half of the next one.
@@ -31,7 +31,10 @@ fn kill_within(process: &mut Child, bytes: u64, proxy: &Proxy, random: &mut Rand
     let then = if random.flip() { Then::Hold } else { Then::Flow };
     let watch = proxy.watch(bytes, then, process);
     let killed = match watch.next() {
-        Event::Ended(_) => false,
+        Event::Ended(output) => {
+            check_report(&serde_json::from_str(&output).unwrap());
+            false
+        }
         Event::Passed => {
             random.spin(2_000_000);
             process.kill().unwrap();
@@ -77,9 +80,9 @@ fn receive(place: &Place, proxy: &Proxy, b: &str, random: &mut Random) {
         start(&[&["clone", b, "--json"], &place.first_time(&proxy.address)[..]].concat());
     // After the answer to the registration, before the end of the first page.
     assert!(kill_within(&mut clone, 2_000 + random.below(100_000), proxy, random));
-    let kills = kill_until_done(&["sync", b, "--adopt", "--json"], proxy, random);
+    let kills = kill_until_done(&["sync", b, "--json"], proxy, random);
     assert!(kills > 0, "it came through at once, seed {}", random.seed);
-    json(&["sync", b, "--adopt"]);
+    check_report(&json(&["sync", b]));
     sync(b);
 }
 

@@ -13,7 +13,9 @@ use serde_json::Value as Json;
 use crate::processes::{Server, json, sql, start, warren};
 use crate::proxy::{Event, Proxy, Then};
 use crate::random::Random;
-use crate::support::{PASSWORD, Place, check_all_sent, check_equal, entries, sync, track_all};
+use crate::support::{
+    PASSWORD, Place, check_all_sent, check_equal, check_report, entries, sync, track_all,
+};
 
 const ROUNDS: u32 = 50;
 const PUSHERS: u64 = 4;
@@ -215,8 +217,10 @@ fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
             Event::Passed => watch.output(),
             Event::Ended(output) => output,
         };
-        if !process.wait().unwrap().success() {
-            let said: Json = serde_json::from_str(&output).unwrap();
+        let said: Json = serde_json::from_str(&output).unwrap();
+        if process.wait().unwrap().success() {
+            check_report(&said);
+        } else {
             assert_eq!(said["error"]["code"], "unreachable", "{said}, seed {}", random.seed);
             failed += 1;
         }
