@@ -94,6 +94,7 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
         (report, _) => report?,
     };
     describe(replica.path(), &report, output);
+    anyhow::ensure!(report.equal, "the sides differ although everything was compared: sync again");
     output.value(&json!({
         "sent": report.sent,
         "received": report.received,
@@ -159,7 +160,7 @@ fn show(bar: &ProgressBar, progress: Progress) {
 
 fn describe(path: &Path, report: &Report, output: Output) {
     let Report { sent, received, server_count, .. } = report;
-    let sets = if report.equal { "both sides are equal" } else { "the sides still differ" };
+    let sets = if report.equal { "both sides are equal" } else { "which is not what is here" };
     output.line(format_args!(
         "{}: sent {sent}, received {received}; the server holds {server_count} changes, {sets}",
         path.display()
