@@ -91,10 +91,10 @@ fn orders(count: usize) -> impl Strategy<Value = Vec<usize>> {
 proptest! {
     // 256 histories each, or as many as PROPTEST_CASES says.
     #[test]
-    fn two_replicas_converge(
-        steps in prop::collection::vec(any_step(2), 1..40), order in orders(2),
-    ) {
-        check(2, &steps, &order);
+    fn two_replicas_converge(steps in prop::collection::vec(any_step(2), 1..40)) {
+        for order in [[0, 1], [1, 0]] {
+            check(2, &steps, &order);
+        }
     }
 
     #[test]
