@@ -67,9 +67,9 @@ fn make_private_directory(path: &Path) -> std::io::Result<()> {
 /// Runs a transaction, and answers when it is on the disk.
 pub(crate) fn write<T: Send + 'static>(
     database: &Database,
-    transaction: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    transaction: impl Fn(&Connection) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let pending = database.write(Durability::Disk, |db| {
+    let pending = database.write(Durability::Disk, move |db| {
         db.execute_batch("PRAGMA secure_delete = ON")?;
         transaction(db)
     });

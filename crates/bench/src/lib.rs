@@ -10,7 +10,12 @@
 //! - Flags and printing → `cli`.
 #![forbid(unsafe_code)]
 
+mod figures;
+mod html;
 mod machine;
 mod measure;
 mod served;
+mod suite;
 pub mod sync;
+mod text;
+pub mod tps;

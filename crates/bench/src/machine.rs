@@ -1,5 +1,6 @@
 //! What a figure was measured on.
 
+use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -40,6 +41,15 @@ impl Machine {
             commit: env!("WARREN_COMMIT"),
             sqlite: rusqlite::version(),
         }
+    }
+}
+
+/// Two lines: the machine, the program.
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { processor, cores, kernel, file_system, version, commit, sqlite } = self;
+        writeln!(f, "{processor}, {cores} cores, Linux {kernel}, {file_system}")?;
+        write!(f, "warren {version} ({commit}), SQLite {sqlite}")
     }
 }
 

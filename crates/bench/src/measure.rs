@@ -2,14 +2,20 @@
 
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
 /// How long `work` takes.
-#[expect(clippy::disallowed_methods, reason = "the benchmark's one stopwatch")]
 pub(crate) fn time<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Duration)> {
-    let start = Instant::now();
+    let start = now();
     let value = work()?;
     Ok((value, start.elapsed()))
+}
+
+/// The benchmark's one clock.
+#[expect(clippy::disallowed_methods, reason = "the benchmark's one stopwatch")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }
 
 /// Median and extremes of some samples.
@@ -40,6 +46,79 @@ impl Spread {
     }
 }
 
+/// What one candidate did in one round.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    /// Transactions that succeeded.
+    pub(crate) transactions: u64,
+    /// From the first to the last of them.
+    pub(crate) elapsed: Duration,
+    /// How long callers waited for one, where that was looked at.
+    pub(crate) latency: Option<Latency>,
+    /// Whatever else is worth a column: a name that says the unit, and the value.
+    pub(crate) facts: Vec<(&'static str, f64)>,
+}
+
+impl Sample {
+    /// Without latency and facts.
+    pub(crate) fn new(transactions: u64, elapsed: Duration) -> Self {
+        Self { transactions, elapsed, latency: None, facts: Vec::new() }
+    }
+
+    /// Transactions a second.
+    pub(crate) fn rate(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let transactions = self.transactions as f64;
+        transactions / self.elapsed.as_secs_f64()
+    }
+}
+
+/// How long callers waited, in microseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "in JSON only a field's name can say its unit")]
+pub struct Latency {
+    /// Half of them waited less.
+    pub p50_us: f64,
+    /// 95 % of them waited less.
+    pub p95_us: f64,
+    /// 99 % of them waited less.
+    pub p99_us: f64,
+    /// The longest wait.
+    pub max_us: f64,
+}
+
+/// Collects waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Latencies(Histogram<u64>);
+
+impl Latencies {
+    pub(crate) fn new() -> Self {
+        Self(Histogram::new(3).expect("three digits are allowed"))
+    }
+
+    pub(crate) fn record(&mut self, wait: Duration) {
+        let ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        self.0.record(ns).expect("it resizes itself");
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.0.add(&other.0).expect("a histogram of the same shape");
+    }
+
+    /// `None` if nothing was recorded.
+    pub(crate) fn latency(&self) -> Option<Latency> {
+        #[expect(clippy::cast_precision_loss, reason = "nanoseconds of minutes at most")]
+        let us = |ns: u64| ns as f64 / 1_000.0;
+        let at = |quantile| us(self.0.value_at_quantile(quantile));
+        (!self.0.is_empty()).then(|| Latency {
+            p50_us: at(0.5),
+            p95_us: at(0.95),
+            p99_us: at(0.99),
+            max_us: us(self.0.max()),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +129,20 @@ mod tests {
         let even = Spread::of(vec![4.0, 1.0, 2.0, 3.0]);
         assert!((even.median - 2.5).abs() < f64::EPSILON);
         assert_eq!((even.min.to_bits(), even.max.to_bits()), (1.0f64.to_bits(), 4.0f64.to_bits()));
+    }
+
+    #[test]
+    fn percentiles_are_of_what_was_recorded() {
+        assert!(Latencies::new().latency().is_none());
+        let mut latencies = Latencies::new();
+        for us in 1..=100 {
+            latencies.record(Duration::from_micros(us));
+        }
+        let mut all = Latencies::new();
+        all.merge(&latencies);
+        let latency = all.latency().unwrap();
+        assert!((latency.p50_us - 50.0).abs() < 0.5, "{latency:?}");
+        assert!((latency.p99_us - 99.0).abs() < 0.5, "{latency:?}");
+        assert!((latency.max_us - 100.0).abs() < 0.5, "{latency:?}");
     }
 }

@@ -22,6 +22,7 @@ use replica::Transport;
 use rusqlite::Connection;
 use serde::Serialize;
 
+use crate::figures;
 use crate::machine::Machine;
 use crate::measure::{Spread, time};
 use crate::served::Served;
@@ -234,10 +235,7 @@ fn report(plan: &Plan, settings: Settings, seconds: [Vec<f64>; 3]) -> Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Machine { processor, cores, kernel, file_system, version, commit, sqlite } =
-            &self.machine;
-        writeln!(f, "{processor}, {cores} cores, Linux {kernel}, {file_system}")?;
-        writeln!(f, "warren {version} ({commit}), SQLite {sqlite}")?;
+        writeln!(f, "{}", self.machine)?;
         let Settings { cipher, journal_mode, synchronous, page_size } = &self.settings;
         writeln!(
             f,
@@ -246,10 +244,10 @@ impl fmt::Display for Report {
         )?;
         write!(f, "{:10} {:>22} {:>26} {:>22}", "", "seconds", "messages/s", "of bare")?;
         for candidate in &self.candidates {
-            let Candidate { name, seconds: s, rate: r, of_bare: o } = candidate;
-            let seconds = format!("{:.2} ({:.2}–{:.2})", s.median, s.min, s.max);
-            let rate = format!("{:.0} ({:.0}–{:.0})", r.median, r.min, r.max);
-            let of_bare = format!("{:.2} ({:.2}–{:.2})", o.median, o.min, o.max);
+            let name = candidate.name;
+            let seconds = figures::spread(&candidate.seconds);
+            let rate = figures::spread(&candidate.rate);
+            let of_bare = figures::ratio(&candidate.of_bare);
             write!(f, "\n{name:10} {seconds:>22} {rate:>26} {of_bare:>22}")?;
         }
         Ok(())

@@ -1,8 +1,51 @@
 //! The monotonic clock: the one place of the engine that reads the time.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// A time that may be spent on many short steps, without reading the clock at each: while steps are
+/// quick, it looks only after some of them.
+pub(crate) struct Budget {
+    until: Instant,
+    total: Duration,
+    looked: Instant,
+    steps_to_look: u32,
+    stride: u32,
+    is_spent: bool,
+}
+
+/// Steps between two looks should not take more than this share of the budget.
+const SHARE_BETWEEN_LOOKS: u32 = 32;
+/// Looking costs a tenth of the shortest step, so a sixteenth of that is not worth saving.
+const STRIDE_MAX: u32 = 16;
+
+impl Budget {
+    pub(crate) fn new(total: Duration) -> Self {
+        let looked = now();
+        let until = looked + total;
+        Self { until, total, looked, steps_to_look: 1, stride: 1, is_spent: false }
+    }
+
+    /// Counts one step. Is the time over?
+    pub(crate) fn step(&mut self) -> bool {
+        self.steps_to_look -= 1;
+        if self.steps_to_look == 0 {
+            let now = now();
+            let is_quick = (now - self.looked) * SHARE_BETWEEN_LOOKS < self.total;
+            self.stride = if is_quick { (self.stride * 2).min(STRIDE_MAX) } else { 1 };
+            self.steps_to_look = self.stride;
+            self.looked = now;
+            self.is_spent = now >= self.until;
+        }
+        self.is_spent
+    }
+
+    /// Was the time over at the last look?
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent
+    }
 }

@@ -10,22 +10,28 @@
 //! # Not here
 //! - What happens in a batch → `writer.rs`. Which databases are open → `databases.rs`.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
-
-use rusqlite::Connection;
+use std::time::Duration;
 
 use crate::cache::CacheTotal;
+use crate::checkpoint::Checkpoints;
 use crate::cipher::Cipher;
-use crate::error::{Error, Result};
+use crate::clock;
+use crate::courier::Courier;
+use crate::error::{Error, Result, sqlite};
+use crate::job::{self, Durability, Pending, Queued};
 use crate::migrate::{self, Migration};
 use crate::open::{self, Encryption};
-use crate::profile::Profile;
-use crate::readers::{Reader, Readers};
+use crate::profile::{self, Profile};
+use crate::queue::{Queue, Refused};
+use crate::readers::{Reader, Readers, SNAPSHOT_AGE_MAX};
 use crate::ready::Ready;
-use crate::writer::{self, Durability, Job, Pending, Writer, WriterLimits};
+use crate::session::Session;
+use crate::transaction::Transaction;
+use crate::upkeep::Upkeep;
+use crate::writer::{Writer, WriterLimits};
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
@@ -66,24 +72,27 @@ pub struct Database {
     encryption: Encryption,
     profile: &'static Profile,
     limits: WriterLimits,
-    queue: Mutex<Queue>,
+    queue: Queue<Queued>,
     /// `None` once closed.
     writer: Mutex<Option<Writer>>,
     readers: Readers,
+    /// Raised when there is something new to see; see `readers.rs`.
+    epoch: AtomicU64,
+    is_release_due: AtomicBool,
+    checkpoints: Checkpoints,
     counters: Counters,
-    cache_total: CacheTotal,
-    ready: Arc<Ready>,
+    surroundings: Surroundings,
     /// What goes into the ready queue.
     this: Weak<Self>,
 }
 
-#[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Box<dyn Job>>,
-    /// In the ready queue, or with a worker.
-    is_scheduled: bool,
-    is_closed: bool,
-    count_max_seen: usize,
+/// What all databases of a registry share.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) ready: Arc<Ready<Arc<Database>>>,
+    pub(crate) courier: Courier,
+    pub(crate) upkeep: Arc<Upkeep>,
+    pub(crate) cache_total: CacheTotal,
 }
 
 #[derive(Default)]
@@ -110,6 +119,12 @@ pub struct Stats {
     pub queue_count_max_seen: usize,
     /// Open read-only connections.
     pub readers_open: usize,
+    /// The longest that the WAL has been, in pages.
+    pub wal_pages_max_seen: u32,
+    /// How often the writer stood still to start the WAL anew, and for how long at most.
+    pub checkpoint_pauses: u64,
+    /// The longest of these pauses.
+    pub checkpoint_pause_max: Duration,
     /// A commit has failed: no writes until the database is reopened.
     pub is_poisoned: bool,
 }
@@ -118,27 +133,31 @@ impl Database {
     pub(crate) fn open(
         path: PathBuf,
         options: Options,
-        ready: Arc<Ready>,
-        cache_total: CacheTotal,
+        surroundings: Surroundings,
     ) -> Result<Arc<Self>> {
         let Options { encryption, profile, migrations, create, limits, readers_count_max } =
             options;
         let (mut connection, cipher) =
             open::open_connection(&path, &encryption, profile, false, create)?;
         migrate::migrate(&mut connection, migrations)?;
-        let writer = Writer::new(connection, cache_total.share())?;
+        let limit = profile::read(&connection, "wal_autocheckpoint");
+        let limit = limit.map_err(sqlite("wal_autocheckpoint"))?;
+        let limit = limit.parse().expect("SQLite answers with a count");
+        let writer = Writer::new(connection, surroundings.cache_total.share())?;
         Ok(Arc::new_cyclic(|this| Self {
             path,
             cipher,
             encryption,
             profile,
             limits,
-            queue: Mutex::default(),
+            queue: Queue::new(limits.queue_count_max),
             writer: Mutex::new(Some(writer)),
             readers: Readers::new(readers_count_max),
+            epoch: AtomicU64::new(0),
+            is_release_due: AtomicBool::new(false),
+            checkpoints: Checkpoints::new(limit),
             counters: Counters::default(),
-            cache_total,
-            ready,
+            surroundings,
             this: Weak::clone(this),
         }))
     }
@@ -160,19 +179,39 @@ impl Database {
 
     /// Queues a write transaction. Never blocks: a full queue answers [`Error::Busy`].
     ///
-    /// The closure runs on another thread, in a batch with others; an error or a panic rolls back
-    /// what it wrote, and nothing else. It may use savepoints, but not BEGIN, COMMIT or ROLLBACK.
+    /// The closure runs on another thread, in a batch with others that commits once. It sees the
+    /// database as the transactions before it left it, alone. An error or a panic takes back what
+    /// it wrote, and nothing else.
+    ///
+    /// *It may run more than once*: when a neighbour fails after it wrote, both are taken back and
+    /// this one runs again without it. Only what the last run wrote is stored, and only what it
+    /// returned is answered; what a closure does beyond the database, it may do twice. So it is an
+    /// [`Fn`]. One that failed or panicked after it wrote never runs again.
+    ///
+    /// It may use savepoints, but not BEGIN, COMMIT or ROLLBACK. From the first savepoint on, this
+    /// database gives each of its transactions one, which costs a third of the speed. Statements
+    /// that stay prepared, by [`Transaction::statement`], cost least.
     pub fn write<T, E, F>(&self, durability: Durability, transaction: F) -> Pending<T, E>
     where
-        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+        F: Fn(&Transaction<'_>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        let (job, pending) = writer::job(durability, transaction);
-        if let Err((mut job, error)) = self.enqueue(job) {
-            self.counters.refused.fetch_add(1, Ordering::Relaxed);
-            job.fail(error);
-            job.answer();
+        let (job, pending) = job::job(durability, transaction);
+        match self.queue.push(job) {
+            Ok(true) => {
+                let this = self.this.upgrade().expect("the caller holds it");
+                self.surroundings.ready.push(this);
+            }
+            Ok(false) => {}
+            Err(refused) => {
+                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                // Dropping the job answers.
+                match refused {
+                    Refused::Full(job) => job.fail(Error::Busy),
+                    Refused::Closed(job) => job.fail(Error::Closed),
+                }
+            }
         }
         pending
     }
@@ -180,99 +219,132 @@ impl Database {
     /// Runs a read on this thread, in one read transaction. Waits while all readers are in use.
     pub fn read<T, E: From<Error>>(
         &self,
-        f: impl FnOnce(&Connection) -> Result<T, E>,
+        f: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.readers.read(|| self.open_reader(), f)
+        let epoch = self.epoch.load(Ordering::Acquire);
+        let (result, keeps_snapshot) = self.readers.read(epoch, || self.open_reader(), f);
+        if keeps_snapshot
+            && !self.is_release_due.load(Ordering::Relaxed)
+            && !self.is_release_due.swap(true, Ordering::Relaxed)
+        {
+            self.surroundings
+                .upkeep
+                .release_at(clock::now() + SNAPSHOT_AGE_MAX, Weak::clone(&self.this));
+        }
+        result
     }
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
+        let wal = &self.checkpoints.counters;
         Stats {
             transactions: self.counters.transactions.load(Ordering::Relaxed),
             failed: self.counters.failed.load(Ordering::Relaxed),
             refused: self.counters.refused.load(Ordering::Relaxed),
             batches: self.counters.batches.load(Ordering::Relaxed),
-            queue_count_max_seen: self.queue().count_max_seen,
+            queue_count_max_seen: self.queue.count_max_seen(),
             readers_open: self.readers.open_count(),
+            wal_pages_max_seen: wal.frames_max.load(Ordering::Relaxed),
+            checkpoint_pauses: wal.pauses.load(Ordering::Relaxed),
+            checkpoint_pause_max: Duration::from_micros(
+                wal.longest_pause_us.load(Ordering::Relaxed),
+            ),
             is_poisoned: self.counters.is_poisoned.load(Ordering::Relaxed),
         }
     }
 
-    /// Runs one batch, and goes to the back of the ready queue if there is more. Called by the
-    /// worker that took it from there.
-    pub(crate) fn work(self: &Arc<Self>) {
+    /// Runs one batch. Says whether more is waiting. Called by the worker that took it from the
+    /// ready queue.
+    pub(crate) fn work(&self) -> bool {
         let mut slot = self.writer();
         // Closing runs what is queued, so a closed database has nothing to do.
-        let Some(writer) = slot.as_mut() else { return };
+        let Some(writer) = slot.as_mut() else { return false };
         self.run_batch(writer);
-        let mut queue = self.queue();
-        if writer.has_intake() || !queue.jobs.is_empty() {
-            drop(queue);
-            drop(slot);
-            self.ready.push(Arc::clone(self));
-        } else {
-            queue.is_scheduled = false;
+        self.queue.end_turn()
+    }
+
+    /// Ends snapshots that nobody has used of late. Called by the upkeep thread.
+    pub(crate) fn release_snapshots(&self) {
+        self.is_release_due.store(false, Ordering::Relaxed);
+        let now = clock::now();
+        if self.readers.release_before(now.checked_sub(SNAPSHOT_AGE_MAX).unwrap_or(now))
+            && !self.is_release_due.swap(true, Ordering::Relaxed)
+        {
+            self.surroundings.upkeep.release_at(now + SNAPSHOT_AGE_MAX, Weak::clone(&self.this));
+        }
+    }
+
+    /// Copies the WAL into the file while the writer goes on. Called by the upkeep thread.
+    pub(crate) fn checkpoint(&self) {
+        let open = || open::connect(&self.path, &self.encryption, self.cipher, self.profile, false);
+        if let Err(error) = self.checkpoints.pass(open) {
+            // The next batch asks for another.
+            tracing::warn!(path = %self.path.display(), %error, "checkpoint");
         }
     }
 
     /// Accepts no more writes, runs and answers those that wait, and closes the file.
     pub(crate) fn close(&self) -> Result<()> {
-        self.queue().is_closed = true;
+        self.queue.close();
         let mut slot = self.writer();
         let Some(mut writer) = slot.take() else { return Ok(()) };
         while self.run_batch(&mut writer) {}
         self.readers.close();
+        self.checkpoints.close();
         writer.close()
     }
 
     /// Runs one batch, if anything waits.
     fn run_batch(&self, writer: &mut Writer) -> bool {
-        if !writer.take_in(&mut self.queue().jobs, self.limits.batch_count_max) {
+        let jobs = self.queue.take(self.limits.batch_count_max);
+        if jobs.is_empty() {
             return false;
         }
-        let batch = writer.run_batch(self.limits.batch_time_max);
-        self.count(&batch, writer.is_poisoned());
-        for job in batch {
-            job.answer();
+        self.reset_wal(writer);
+        let ended = writer.run_batch(jobs, self.limits.batch_time_max);
+        // From here on reads see it, and only then may a caller hear of it.
+        self.epoch.fetch_add(1, Ordering::Release);
+        self.queue.put_back(ended.rest.into_iter());
+        // Before the answers, so that who has one finds it counted.
+        let Counters { transactions, failed, batches, is_poisoned, .. } = &self.counters;
+        let failed_count = ended.settled.len() - ended.committed_count;
+        transactions.fetch_add(ended.committed_count as u64, Ordering::Relaxed);
+        failed.fetch_add(failed_count as u64, Ordering::Relaxed);
+        batches.fetch_add(1, Ordering::Relaxed);
+        is_poisoned.store(writer.is_poisoned(), Ordering::Relaxed);
+        if writer.is_poisoned() {
+            // Nobody knows what the WAL holds: it stays as it is, for recovery.
+            self.checkpoints.close();
+        }
+        self.surroundings.courier.deliver(ended.settled);
+        if self.checkpoints.after_batch(writer.wal_frames()) {
+            self.surroundings.upkeep.checkpoint(Weak::clone(&self.this));
         }
         true
     }
 
-    /// Before the answers, so that who has one finds it counted.
-    fn count(&self, batch: &[Box<dyn Job>], is_poisoned: bool) {
-        let Counters { transactions, failed, batches, .. } = &self.counters;
-        let succeeded = batch.iter().filter(|job| job.is_ok()).count();
-        transactions.fetch_add(succeeded as u64, Ordering::Relaxed);
-        failed.fetch_add((batch.len() - succeeded) as u64, Ordering::Relaxed);
-        batches.fetch_add(1, Ordering::Relaxed);
-        self.counters.is_poisoned.store(is_poisoned, Ordering::Relaxed);
-    }
-
-    fn enqueue(&self, job: Box<dyn Job>) -> Result<(), (Box<dyn Job>, Error)> {
-        let mut queue = self.queue();
-        if queue.is_closed {
-            return Err((job, Error::Closed));
+    /// Copies the rest of a WAL that has become long, and gets readers out of its way, so that the
+    /// next commit starts it anew.
+    fn reset_wal(&self, writer: &Writer) {
+        if !self.checkpoints.take_reset() {
+            return;
         }
-        if queue.jobs.len() >= self.limits.queue_count_max {
-            return Err((job, Error::Busy));
+        let start = clock::now();
+        self.readers.release_before(start);
+        if let Err(error) = self.checkpoints.catch_up(writer.connection()) {
+            tracing::warn!(path = %self.path.display(), %error, "checkpoint");
         }
-        queue.jobs.push_back(job);
-        queue.count_max_seen = queue.count_max_seen.max(queue.jobs.len());
-        if !std::mem::replace(&mut queue.is_scheduled, true) {
-            drop(queue);
-            self.ready.push(self.this.upgrade().expect("the caller holds it"));
-        }
-        Ok(())
+        // Snapshots from here on lie in the file alone.
+        self.epoch.fetch_add(1, Ordering::Release);
+        self.readers.release_before(clock::now());
+        self.checkpoints.paused(start.elapsed());
     }
 
     fn open_reader(&self) -> Result<Reader> {
         let connection =
             open::connect(&self.path, &self.encryption, self.cipher, self.profile, true)?;
-        Ok(Reader { connection, cache: self.cache_total.share() })
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().expect("no code panics while it holds this lock")
+        let cache = self.surroundings.cache_total.share();
+        Ok(Reader::new(Session::new(connection), cache))
     }
 
     fn writer(&self) -> MutexGuard<'_, Option<Writer>> {

@@ -21,9 +21,11 @@ use std::thread::{self, JoinHandle};
 use lru::LruCache;
 
 use crate::cache::CacheTotal;
-use crate::database::{Database, Options};
+use crate::courier::Courier;
+use crate::database::{Database, Options, Surroundings};
 use crate::error::{Error, Result, io};
 use crate::ready::Ready;
+use crate::upkeep::Upkeep;
 
 /// The limits of a registry.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +55,8 @@ pub struct Databases {
     registry: Mutex<Registry>,
     /// A slot has changed.
     changed: Condvar,
-    ready: Arc<Ready>,
-    cache_total: CacheTotal,
-    workers: Mutex<Vec<JoinHandle<()>>>,
+    surroundings: Surroundings,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 struct Registry {
@@ -83,21 +84,27 @@ enum Step {
 }
 
 impl Databases {
-    /// Starts the worker threads.
+    /// Starts the worker threads. Inside a multi-threaded tokio runtime, that runtime's threads
+    /// answer the callers, which takes this work off the writers.
     pub fn start(limits: Limits) -> Result<Self> {
-        let ready = Arc::new(Ready::default());
-        let workers = (0..limits.workers_count.max(1))
-            .map(|index| spawn_worker(index, Arc::clone(&ready)))
-            .collect::<Result<Vec<_>>>();
-        let workers = workers.inspect_err(|_| ready.stop())?;
+        let ready = Arc::new(Ready::new());
+        let upkeep = Arc::new(Upkeep::default());
+        let threads = spawn_threads(limits.workers_count, &ready, &upkeep).inspect_err(|_| {
+            ready.stop();
+            upkeep.stop();
+        })?;
         let registry = Registry { slots: LruCache::unbounded(), open_count: 0, is_stopped: false };
         Ok(Self {
             limits,
             registry: Mutex::new(registry),
             changed: Condvar::new(),
-            ready,
-            cache_total: CacheTotal::default(),
-            workers: Mutex::new(workers),
+            surroundings: Surroundings {
+                ready,
+                courier: Courier::start(),
+                upkeep,
+                cache_total: CacheTotal::default(),
+            },
+            threads: Mutex::new(threads),
         })
     }
 
@@ -128,8 +135,7 @@ impl Databases {
         }
         drop(registry);
         let mut claim = Claim { databases: self, path: &path, opened: None };
-        let (ready, cache_total) = (Arc::clone(&self.ready), self.cache_total.clone());
-        let database = Database::open(path.clone(), options(), ready, cache_total)?;
+        let database = Database::open(path.clone(), options(), self.surroundings.clone())?;
         claim.opened = Some(Arc::clone(&database));
         Ok(database)
     }
@@ -165,11 +171,12 @@ impl Databases {
         while let Some(database) = self.next_to_shut_down() {
             self.close_and_log(&database);
         }
-        self.ready.stop();
-        let workers = std::mem::take(&mut *self.workers.lock().expect("only shutdown takes it"));
-        for worker in workers {
-            if worker.join().is_err() {
-                tracing::error!("a worker thread had panicked");
+        self.surroundings.ready.stop();
+        self.surroundings.upkeep.stop();
+        let threads = std::mem::take(&mut *self.threads.lock().expect("only shutdown takes it"));
+        for thread in threads {
+            if thread.join().is_err() {
+                tracing::error!("a thread had panicked");
             }
         }
     }
@@ -181,7 +188,7 @@ impl Databases {
 
     /// The memory that all page caches hold, as measured after each use.
     pub fn cache_bytes(&self) -> usize {
-        self.cache_total.bytes()
+        self.surroundings.cache_total.bytes()
     }
 
     fn next_step(&self, registry: &mut Registry, path: &Path) -> Result<Step> {
@@ -194,7 +201,7 @@ impl Databases {
             None => None,
         };
         let has_room = found.is_some() || registry.open_count < self.limits.open_count_max;
-        if !has_room || self.cache_total.bytes() > self.limits.cache_bytes_max {
+        if !has_room || self.surroundings.cache_total.bytes() > self.limits.cache_bytes_max {
             match registry.evict() {
                 Some(database) => return Ok(Step::Evict(database)),
                 None if !has_room => return Err(Error::Busy),
@@ -294,16 +301,27 @@ impl Drop for Claim<'_> {
     }
 }
 
-fn spawn_worker(index: usize, ready: Arc<Ready>) -> Result<JoinHandle<()>> {
-    let work = move || {
-        while let Some(database) = ready.pop() {
-            database.work();
-        }
-    };
-    thread::Builder::new()
-        .name(format!("writer-{index}"))
-        .spawn(work)
-        .map_err(io(Path::new("worker thread")))
+fn spawn_threads(
+    workers_count: usize,
+    ready: &Arc<Ready<Arc<Database>>>,
+    upkeep: &Arc<Upkeep>,
+) -> Result<Vec<JoinHandle<()>>> {
+    let upkeep = Arc::clone(upkeep);
+    let upkeep = spawn("upkeep".to_owned(), move || upkeep.run());
+    let workers = (0..workers_count.max(1)).map(|index| {
+        let ready = Arc::clone(ready);
+        spawn(format!("writer-{index}"), move || {
+            let mut unfinished = None;
+            while let Some(database) = ready.next(unfinished.take()) {
+                unfinished = database.work().then_some(database);
+            }
+        })
+    });
+    std::iter::once(upkeep).chain(workers).collect()
+}
+
+fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    thread::Builder::new().name(name).spawn(work).map_err(io(Path::new("thread")))
 }
 
 /// The same path for the same file, also for one that does not exist yet.

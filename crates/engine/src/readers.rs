@@ -4,18 +4,33 @@
 //! inside one read transaction. Connections are opened as they are needed, up to a limit; past it,
 //! callers wait in turn.
 //!
+//! Beginning and ending a read transaction costs several times what a point read does (locks in
+//! the shared memory of the WAL, by system calls). So a reader that is used again within
+//! [`SNAPSHOT_AGE_MAX`] stays in its transaction for as long as there is nothing newer to see.
+//!
 //! # Invariants
-//! - A connection in the pool has no transaction open, also after a panic in the reader's closure.
+//! - A read sees every write that was answered before it began. (Each batch raises the epoch before
+//!   its answers; a snapshot of an older epoch is not used again.)
+//! - A snapshot is never older than `SNAPSHOT_AGE_MAX` when a read begins on it, so that what
+//!   another process writes is seen within that time; when nobody uses it, it is ended soon after.
 //!
 //! # Not here
 //! - Writes → `writer.rs`. Which key and settings a connection gets → `open.rs`.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
-
-use rusqlite::Connection;
+use std::time::{Duration, Instant};
 
 use crate::cache::CacheShare;
+use crate::clock;
 use crate::error::{Error, Result, sqlite};
+use crate::session::Session;
+use crate::transaction::{Sql, Transaction};
+
+/// How old a snapshot may be, and how soon a reader must be used again to keep its own.
+pub(crate) const SNAPSHOT_AGE_MAX: Duration = Duration::from_millis(10);
+
+static BEGIN: Sql = Sql::new("BEGIN");
+static ROLLBACK: Sql = Sql::new("ROLLBACK");
 
 pub(crate) struct Readers {
     pool: Mutex<Pool>,
@@ -24,35 +39,72 @@ pub(crate) struct Readers {
 }
 
 struct Pool {
+    /// The last used is used next: it is the likeliest to have a snapshot, and a warm cache.
     idle: Vec<Reader>,
     /// Idle ones and those in use.
     open_count: usize,
+    waiting_count: usize,
     is_closed: bool,
+}
+
+/// One read-only connection.
+pub(crate) struct Reader {
+    session: Session,
+    cache: CacheShare,
+    /// Its transaction, if one is open.
+    snapshot: Option<Snapshot>,
+    used: Option<Instant>,
+}
+
+#[derive(Clone, Copy)]
+struct Snapshot {
+    epoch: u64,
+    begun: Instant,
 }
 
 impl Readers {
     pub(crate) fn new(count_max: usize) -> Self {
         assert!(count_max > 0, "reads need a connection");
-        let pool = Pool { idle: Vec::new(), open_count: 0, is_closed: false };
+        let pool = Pool { idle: Vec::new(), open_count: 0, waiting_count: 0, is_closed: false };
         Self { pool: Mutex::new(pool), returned: Condvar::new(), count_max }
     }
 
-    /// Runs `f` in a read transaction. `open` makes a reader when none is idle. A closure that
-    /// reads from the same database inside itself takes a second connection, and waits for ever if
-    /// there is none.
+    /// Runs `f` in a read transaction that sees at least `epoch`. `open` makes a reader when none
+    /// is idle. A closure that reads from the same database inside itself takes a second
+    /// connection, and waits for ever if there is none. `true`: a snapshot is kept, and is to be
+    /// released later.
     pub(crate) fn read<T, E: From<Error>>(
         &self,
+        epoch: u64,
         open: impl FnOnce() -> Result<Reader>,
-        f: impl FnOnce(&Connection) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let lease = self.lease(open)?;
-        let connection = lease.connection();
-        run(connection, "BEGIN").map_err(sqlite("begin a read"))?;
-        f(connection)
+        f: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> (Result<T, E>, bool) {
+        let now = clock::now();
+        let lease = self.lease(open).and_then(|mut lease| {
+            lease.reader().begin(epoch, now)?;
+            Ok(lease)
+        });
+        match lease {
+            Ok(mut lease) => (lease.reader().session.with(f), lease.give_back(now)),
+            Err(error) => (Err(error.into()), false),
+        }
     }
 
     pub(crate) fn open_count(&self) -> usize {
         self.lock().open_count
+    }
+
+    /// Ends the snapshots that nobody uses and that were begun before `time`. `true`: there are
+    /// younger ones.
+    pub(crate) fn release_before(&self, time: Instant) -> bool {
+        let mut pool = self.lock();
+        let Pool { idle, open_count, .. } = &mut *pool;
+        let is_old =
+            |reader: &Reader| reader.snapshot.is_some_and(|snapshot| snapshot.begun <= time);
+        let before = idle.len();
+        idle.retain_mut(|reader| !is_old(reader) || reader.end());
+        *open_count -= before - idle.len();
+        idle.iter().any(|reader| reader.snapshot.is_some())
     }
 
     /// Closes what is idle at once, and what is in use when it comes back.
@@ -73,18 +125,20 @@ impl Readers {
                 return Err(Error::Closed);
             }
             if let Some(reader) = pool.idle.pop() {
-                return Ok(Lease { readers: self, reader: Some(reader) });
+                return Ok(Lease { readers: self, reader: Some(reader), keeps_snapshot: false });
             }
             if pool.open_count < self.count_max {
                 break;
             }
+            pool.waiting_count += 1;
             pool = self.returned.wait(pool).expect("no code panics while it holds this lock");
+            pool.waiting_count -= 1;
         }
         pool.open_count += 1;
         drop(pool);
         // From here on the lease gives its place back, whether or not a connection comes to fill
         // it.
-        let mut lease = Lease { readers: self, reader: None };
+        let mut lease = Lease { readers: self, reader: None, keeps_snapshot: false };
         lease.reader = Some(open()?);
         Ok(lease)
     }
@@ -94,48 +148,81 @@ impl Readers {
     }
 }
 
-/// One read-only connection.
-pub(crate) struct Reader {
-    pub(crate) connection: Connection,
-    pub(crate) cache: CacheShare,
+impl Reader {
+    pub(crate) fn new(session: Session, cache: CacheShare) -> Self {
+        Self { session, cache, snapshot: None, used: None }
+    }
+
+    /// Makes sure of a transaction that is recent enough.
+    fn begin(&mut self, epoch: u64, now: Instant) -> Result<()> {
+        let is_recent =
+            |snapshot: Snapshot| snapshot.epoch == epoch && now - snapshot.begun < SNAPSHOT_AGE_MAX;
+        if self.snapshot.is_some_and(is_recent) {
+            return Ok(());
+        }
+        if self.snapshot.is_some() && !self.end() {
+            return Err(Error::Closed);
+        }
+        // The first statement takes the snapshot: later than `epoch` was read.
+        self.session.run(&BEGIN).map_err(sqlite("begin a read"))?;
+        self.snapshot = Some(Snapshot { epoch, begun: now });
+        Ok(())
+    }
+
+    /// Ends its transaction. One that cannot is not used again.
+    fn end(&mut self) -> bool {
+        self.snapshot = None;
+        self.cache.measure(self.session.connection());
+        self.session.clear_parameters();
+        self.session.connection().is_autocommit() || self.session.run(&ROLLBACK).is_ok()
+    }
 }
 
-/// A reader taken from the pool, and its place in the count.
+/// A reader taken from the pool, and its place in the count. It goes back when dropped, also after a
+/// panic in its closure.
 struct Lease<'a> {
     readers: &'a Readers,
     reader: Option<Reader>,
+    keeps_snapshot: bool,
 }
 
 impl Lease<'_> {
-    fn connection(&self) -> &Connection {
-        &self.reader.as_ref().expect("only drop takes it").connection
+    fn reader(&mut self) -> &mut Reader {
+        self.reader.as_mut().expect("only drop takes it")
+    }
+
+    /// After a read that began at `now`. `true`: the reader keeps its snapshot.
+    fn give_back(mut self, now: Instant) -> bool {
+        let reader = self.reader();
+        let is_in_use = reader.used.replace(now).is_some_and(|used| now - used < SNAPSHOT_AGE_MAX);
+        // A closure may have ended the transaction.
+        self.keeps_snapshot = is_in_use && !self.reader().session.connection().is_autocommit();
+        self.keeps_snapshot
     }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        let clean = self.reader.take().and_then(cleaned);
+        let usable = |reader: &mut Reader| self.keeps_snapshot || reader.end();
+        let reader =
+            self.reader.take().and_then(|mut reader| usable(&mut reader).then_some(reader));
         let mut pool = self.readers.lock();
-        match clean {
-            Some(reader) if !pool.is_closed => pool.idle.push(reader),
+        let closing = match reader {
+            Some(reader) if !pool.is_closed => {
+                pool.idle.push(reader);
+                None
+            }
             closing => {
                 pool.open_count -= 1;
-                drop(pool);
-                drop(closing);
+                closing
             }
+        };
+        // A notification is a system call, even where nobody waits.
+        let is_awaited = pool.waiting_count > 0;
+        drop(pool);
+        drop(closing);
+        if is_awaited {
+            self.readers.returned.notify_one();
         }
-        self.readers.returned.notify_one();
     }
-}
-
-/// Ends the reader's transaction. One that cannot is not used again.
-fn cleaned(mut reader: Reader) -> Option<Reader> {
-    let Reader { connection, cache } = &mut reader;
-    cache.measure(connection);
-    let is_clean = connection.is_autocommit() || run(connection, "ROLLBACK").is_ok();
-    is_clean.then_some(reader)
-}
-
-fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
-    connection.prepare_cached(sql)?.execute([]).map(drop)
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use accounts::ClientId;
 use bytes::Bytes;
 use crdt::{Fingerprint, Message, Timestamp};
-use engine::{Database, Durability, Pending};
+use engine::{Database, Durability, Pending, Transaction};
 use rusqlite::{CachedStatement, Connection, Row};
 
 use crate::clients::{self, Client, Seen};
@@ -114,7 +114,7 @@ impl Vault {
 
     /// The set as it is.
     pub fn state(&self) -> Result<State> {
-        self.database.read(state)
+        self.database.read(|db| state(db))
     }
 
     /// Registers a device's name.
@@ -124,7 +124,7 @@ impl Vault {
 
     /// The devices, in order of registration.
     pub fn clients(&self) -> Result<Vec<Client>> {
-        self.database.read(clients::list)
+        self.database.read(|db| clients::list(db))
     }
 
     /// Forgets devices; those that are not there are no error.
@@ -138,18 +138,18 @@ impl Vault {
         if !self.database.read(|db| clients::is_stale(db, &seen, cursor))? {
             return Ok(None);
         }
-        let write = move |db: &Connection| clients::pulled(db, &seen, cursor);
+        let write = move |db: &Transaction<'_>| clients::pulled(db, &seen, cursor);
         Ok(Some(self.database.write(Durability::Os, write)))
     }
 
     /// Sizes and counts.
     pub fn status(&self) -> Result<Status> {
-        self.database.read(status)
+        self.database.read(|db| status(db))
     }
 
     /// Computes the state from every message. Reads the whole vault.
     pub fn verify(&self) -> Result<Verification> {
-        self.database.read(verify)
+        self.database.read(|db| verify(db))
     }
 }
 

@@ -1,0 +1,255 @@
+//! How measurements read: the digits of a figure and the columns of a table, the same on the page
+//! and in the terminal.
+//!
+//! # Invariants
+//! - A range has as many decimals as its median.
+//! - Extremes that equal the median are not shown.
+//! - What is not a number, or was not measured, is an en dash.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::measure::Spread;
+use crate::suite::{Row, Table};
+
+/// In place of a figure.
+pub(crate) const NONE: &str = "–";
+
+const SPREAD: &str = "median, min–max";
+const LATENCY: &str = "latency";
+
+/// A value, and between which extremes it is the median.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Figure {
+    pub(crate) value: String,
+    pub(crate) range: Option<String>,
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.range {
+            Some(range) => f.pad(&format!("{} ({range})", self.value)),
+            None => f.pad(&self.value),
+        }
+    }
+}
+
+/// One measurement of every row of a table.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) heading: &'static str,
+    /// Second line of the heading.
+    pub(crate) detail: &'static str,
+    /// In the order of the rows.
+    pub(crate) cells: Vec<Option<Figure>>,
+}
+
+impl Column {
+    pub(crate) fn is_latency(&self) -> bool {
+        self.detail == LATENCY
+    }
+}
+
+/// What is known of a table's rows, beside their names.
+pub(crate) fn columns(table: &Table) -> Vec<Column> {
+    let rows = &table.rows;
+    let of_rows = |heading, detail, cell: &dyn Fn(&Row) -> Option<Figure>| Column {
+        heading,
+        detail,
+        cells: rows.iter().map(cell).collect(),
+    };
+    let mut columns = vec![
+        of_rows("transactions/s", SPREAD, &|row| Some(spread(&row.rate))),
+        of_rows("of baseline", SPREAD, &|row| Some(ratio(&row.of_baseline))),
+        of_rows("published", "on its own machine", &|row| row.published.map(single)),
+        of_rows("P50", LATENCY, &|row| row.latency.map(|latency| wait(latency.p50_us))),
+        of_rows("P95", LATENCY, &|row| row.latency.map(|latency| wait(latency.p95_us))),
+        of_rows("P99", LATENCY, &|row| row.latency.map(|latency| wait(latency.p99_us))),
+    ];
+    let facts: BTreeSet<&'static str> =
+        rows.iter().flat_map(|row| row.facts.keys().copied()).collect();
+    columns.extend(
+        facts.into_iter().map(|name| of_rows(name, SPREAD, &|row| row.facts.get(name).map(spread))),
+    );
+    columns.retain(|column| column.cells.iter().any(Option::is_some));
+    columns
+}
+
+/// A measurement with its range.
+pub(crate) fn spread(spread: &Spread) -> Figure {
+    let all = [spread.median, spread.min, spread.max];
+    let decimals = if all.into_iter().all(is_whole) { 0 } else { decimals(spread.median) };
+    ranged(spread, decimals)
+}
+
+/// A multiple of the baseline with its range.
+pub(crate) fn ratio(ratio: &Spread) -> Figure {
+    ranged(ratio, decimals(ratio.median))
+}
+
+/// On an axis: short, `150k`.
+pub(crate) fn tick(value: f64) -> String {
+    let (value, unit) = match value {
+        value if value >= 1e6 => (value / 1e6, "M"),
+        value if value >= 1e3 => (value / 1e3, "k"),
+        value => (value, ""),
+    };
+    let digits = format!("{value:.4}");
+    format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// In lines of at most so many characters and of about the same length, where words allow.
+pub(crate) fn wrap(text: &str, characters_max: usize) -> Vec<String> {
+    let lines = |width: usize| {
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split_whitespace() {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        lines
+    };
+    let count = lines(characters_max).len();
+    let balanced = (1..=characters_max).map(lines).find(|lines| lines.len() == count);
+    balanced.unwrap_or_default()
+}
+
+/// A figure as such; the same digits as those of a spread.
+fn single(value: f64) -> Figure {
+    let decimals = if is_whole(value) { 0 } else { decimals(value) };
+    Figure { value: grouped(value, decimals), range: None }
+}
+
+fn wait(us: f64) -> Figure {
+    let (value, unit) = match us {
+        us if us < 1e3 => (us, "µs"),
+        us if us < 1e6 => (us / 1e3, "ms"),
+        us => (us / 1e6, "s"),
+    };
+    Figure { value: format!("{} {unit}", grouped(value, decimals(value))), range: None }
+}
+
+fn ranged(spread: &Spread, decimals: usize) -> Figure {
+    let Spread { median, min, max, .. } = *spread;
+    let is_range = min.to_bits() != max.to_bits();
+    let range = is_range.then(|| format!("{}–{}", grouped(min, decimals), grouped(max, decimals)));
+    Figure { value: grouped(median, decimals), range }
+}
+
+fn is_whole(value: f64) -> bool {
+    value.fract().abs() < f64::EPSILON
+}
+
+/// Enough for two or three digits that say something.
+fn decimals(value: f64) -> usize {
+    match value.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 0.1 => 2,
+        0.0 => 2,
+        size if size >= 0.01 => 3,
+        size if size >= 0.001 => 4,
+        size if size >= 0.000_1 => 5,
+        _ => 6,
+    }
+}
+
+/// With thousands separators.
+fn grouped(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return NONE.to_owned();
+    }
+    let plain = format!("{value:.decimals$}");
+    let whole = plain.find('.').unwrap_or(plain.len());
+    let first = plain.find(|c: char| c.is_ascii_digit()).unwrap_or_default();
+    let mut grouped = String::new();
+    for (index, digit) in plain.char_indices() {
+        if index > first && index < whole && (whole - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(samples: &[f64]) -> Spread {
+        Spread::of(samples.to_vec())
+    }
+
+    #[test]
+    fn digits_are_few_and_grouped() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (7.0, "7"),
+            (0.003_21, "0.0032"),
+            (0.012_34, "0.012"),
+            (0.914, "0.91"),
+            (7.125, "7.12"),
+            (98.76, "98.8"),
+            (999.4, "999"),
+            (1_234.5, "1,234"),
+            (121_922.0, "121,922"),
+            (1_234_567.8, "1,234,568"),
+            (-1_234.0, "-1,234"),
+            (-123.0, "-123"),
+            (f64::NAN, "–"),
+            (f64::INFINITY, "–"),
+        ] {
+            assert_eq!(single(value).value, expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_range_has_the_decimals_of_its_median() {
+        assert_eq!(ratio(&of(&[0.88, 0.91, 0.934])).to_string(), "0.91 (0.88–0.93)");
+        assert_eq!(spread(&of(&[97.12, 98.66, 101.2])).to_string(), "98.7 (97.1–101.2)");
+        assert_eq!(spread(&of(&[88_100.0, 91_234.4, 93_512.0])).value, "91,234");
+        assert_eq!(format!("[{:>18}]", ratio(&of(&[1.5, 2.0]))), "[  1.75 (1.50–2.00)]");
+    }
+
+    #[test]
+    fn a_range_of_nothing_is_not_shown() {
+        assert_eq!(ratio(&of(&[1.0, 1.0])).to_string(), "1.00");
+        assert_eq!(spread(&of(&[512.0])).to_string(), "512");
+    }
+
+    #[test]
+    fn waits_have_the_unit_that_fits() {
+        for (us, expected) in
+            [(0.85, "0.85 µs"), (850.0, "850 µs"), (12_345.0, "12.3 ms"), (4_200_000.0, "4.20 s")]
+        {
+            assert_eq!(wait(us).value, expected);
+        }
+    }
+
+    #[test]
+    fn ticks_are_short() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (0.1 + 0.2, "0.3"),
+            (20.0, "20"),
+            (1_000.0, "1k"),
+            (150_000.0, "150k"),
+            (2_500_000.0, "2.5M"),
+        ] {
+            assert_eq!(tick(value), expected);
+        }
+    }
+
+    #[test]
+    fn lines_are_about_as_long_as_each_other() {
+        let name = "bare SQLite, one thread, batches of 1,000";
+        assert_eq!(wrap(name, 41), [name]);
+        assert_eq!(wrap(name, 40), ["bare SQLite, one thread,", "batches of 1,000"]);
+        assert_eq!(wrap("a unbreakable b", 4), ["a", "unbreakable", "b"]);
+        assert!(wrap(" ", 4).is_empty());
+    }
+}

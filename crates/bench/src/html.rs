@@ -1,0 +1,186 @@
+//! Measured tables as one HTML page with charts, for screens of any width and for paper.
+//!
+//! The charts are SVG of our own: that of `plotters` has its colours as attributes and scales its
+//! text with the picture, so it neither follows a dark page nor is read on a phone. Here every
+//! place across is a percentage, every place down an `em`, and the colours come from `page.css`.
+//!
+//! # Invariants
+//! - The page needs nothing but itself: no script, no font, no picture, no address.
+//! - The same input gives the same bytes.
+//! - Everything that a chart shows is in the table below it.
+//! - `maud` escapes every text and closes every element. In SVG write `line {}`, never `line;`: a
+//!   parser of HTML nests what follows an SVG element that is not closed.
+//!
+//! # Not here
+//! - Digits and columns → `figures`.
+
+mod axis;
+mod bars;
+mod lines;
+#[cfg(test)]
+pub(crate) mod sample;
+mod series;
+#[cfg(test)]
+mod tests;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::figures::{self, Column, NONE};
+use crate::machine::Machine;
+use crate::suite::Table;
+
+const STYLE: &str = include_str!("html/page.css");
+/// Forbids what the page does not do anyway, so that a hole in it stays harmless.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+/// So many tables fit on a screen or two; more get a list of links.
+const TABLES_WITHOUT_CONTENTS_MAX: usize = 2;
+
+/// What a page says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page<'a> {
+    pub(crate) title: &'a str,
+    /// One paragraph.
+    pub(crate) lead: &'a str,
+    pub(crate) machine: &'a Machine,
+    /// The command line that made it.
+    pub(crate) command: &'a str,
+    /// Name and value.
+    pub(crate) settings: &'a [(String, String)],
+    pub(crate) tables: &'a [Table],
+    pub(crate) notes: &'a [String],
+}
+
+/// The whole file.
+pub(crate) fn render(page: &Page<'_>) -> String {
+    let head = html! {
+        meta charset="utf-8";
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        meta name="color-scheme" content="light dark";
+        meta http-equiv="Content-Security-Policy" content=(POLICY);
+        title { (page.title) }
+        style { (PreEscaped(STYLE)) }
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head { (head) }
+            body {
+                (lines::markers())
+                header {
+                    h1 { (page.title) }
+                    p.lead { (page.lead) }
+                    (setup(page))
+                    @if page.tables.len() > TABLES_WITHOUT_CONTENTS_MAX { (contents(page.tables)) }
+                }
+                main { @for table in page.tables { "\n" (section(table)) } }
+                @if !page.notes.is_empty() {
+                    footer {
+                        h2 { "Notes" }
+                        ul { @for note in page.notes { li { (note) } } }
+                    }
+                }
+            }
+        }
+        "\n"
+    };
+    page.into_string()
+}
+
+fn setup(page: &Page<'_>) -> Markup {
+    let machine = page.machine.to_string();
+    html! {
+        dl.setup {
+            div { dt { "Machine" } dd { @for line in machine.lines() { div { (line) } } } }
+            div { dt { "Command" } dd { (command(page.command)) } }
+            @for (name, value) in page.settings { div { dt { (name) } dd { (value) } } }
+        }
+    }
+}
+
+/// Breaks between words, never after the hyphens of a flag.
+fn command(command: &str) -> Markup {
+    html! { code { @for word in command.split(' ') { span { (word) } " " } } }
+}
+
+fn contents(tables: &[Table]) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            ul { @for table in tables { li { a href={ "#" (table.name) } { (heading(table)) } } } }
+        }
+    }
+}
+
+fn section(table: &Table) -> Markup {
+    let chart = match series::of(table) {
+        Some(series) => lines::chart(table, &series),
+        None => bars::chart(table),
+    };
+    html! {
+        section id=(table.name) aria-labelledby={ (table.name) "-heading" } {
+            h2 id={ (table.name) "-heading" } { (heading(table)) }
+            p { (table.title) }
+            (chart)
+            (figures_of(table))
+        }
+    }
+}
+
+/// What `--only` calls the table, as words.
+fn heading(table: &Table) -> String {
+    let mut name = table.name.chars();
+    let first = name.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(name).map(|c| if c == '-' || c == '_' { ' ' } else { c }).collect()
+}
+
+/// Wide tables scroll within the page, also by keyboard, with the names in place.
+fn figures_of(table: &Table) -> Markup {
+    let columns = figures::columns(table);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ "Figures: " (heading(table)) } {
+            table {
+                thead { tr {
+                    th scope="col" { "Measured" }
+                    @for column in &columns {
+                        th scope="col" { (column.heading) " " small { (column.detail) } }
+                    }
+                } }
+                tbody {
+                    @for (index, row) in table.rows.iter().enumerate() {
+                        "\n"
+                        tr {
+                            th scope="row" {
+                                (row.name)
+                                @if index == 0 { " " small { "baseline" } }
+                            }
+                            @for column in &columns { td { (cell(column, index)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell(column: &Column, row: usize) -> Markup {
+    let Some(figure) = &column.cells[row] else { return html! { (NONE) } };
+    html! {
+        (figure.value)
+        @if let Some(range) = &figure.range { " " small { (range) } }
+    }
+}
+
+/// How often each row was measured.
+fn rounds(table: &Table) -> String {
+    let rounds = table.rows.first().map_or(0, |row| row.rate.samples.len());
+    if rounds == 1 { "one round".to_owned() } else { format!("{rounds} rounds") }
+}
+
+/// A place down a chart.
+fn em(value: f64) -> String {
+    format!("{value:.2}em")
+}
+
+/// A place across a chart.
+fn percent(value: f64) -> String {
+    format!("{value:.2}%")
+}

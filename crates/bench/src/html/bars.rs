@@ -1,0 +1,107 @@
+//! Bars: every row's multiple of the baseline.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::{em, heading, percent, rounds};
+use crate::figures;
+use crate::suite::{Row, Table};
+
+/// Characters of a name beside its figure on a narrow phone; SVG does not break lines by itself.
+const NAME_CHARACTERS_MAX: usize = 28;
+const MARKS_MAX: usize = 6;
+/// In `em`, like all places down.
+const LINE: f64 = 1.35;
+const BAR: f64 = 0.85;
+const GAP: f64 = 0.9;
+
+struct Bar<'a> {
+    row: &'a Row,
+    name: Vec<String>,
+    top: f64,
+}
+
+impl Bar<'_> {
+    /// Where the bar itself starts, below its name.
+    fn bar_top(&self) -> f64 {
+        self.name.iter().fold(self.top, |top, _| top + LINE)
+    }
+
+    fn bottom(&self) -> f64 {
+        self.bar_top() + BAR + GAP
+    }
+}
+
+/// A figure, unless there is nothing to draw.
+pub(super) fn chart(table: &Table) -> Markup {
+    let Some(baseline) = table.rows.first() else { return html! {} };
+    let mut bars: Vec<Bar<'_>> = Vec::new();
+    for row in &table.rows {
+        let top = bars.last().map_or(0.0, Bar::bottom);
+        bars.push(Bar { row, name: figures::wrap(&row.name, NAME_CHARACTERS_MAX), top });
+    }
+    let bottom = bars.last().map_or(0.0, Bar::bottom);
+    let highest = table.rows.iter().map(|row| row.of_baseline.max);
+    let highest = highest.filter(|max| max.is_finite()).fold(1.0, f64::max);
+    let axis = Axis::linear(highest);
+    let id = table.name;
+    html! {
+        figure.bars {
+            svg role="img" aria-labelledby={ (id) "-chart " (id) "-below" }
+                height=(em(bottom + LINE))
+            {
+                title id={ (id) "-chart" } { (heading(table)) ": multiples of the baseline" }
+                desc id={ (id) "-below" } { "The table below has the same figures." }
+                (scale(&axis, bottom))
+                @for bar in &bars { (self::bar(bar, &axis)) }
+            }
+            figcaption {
+                "Multiples of the baseline, " b { (baseline.name) }
+                ": the median of " (rounds(table)) " as bar, the lowest and the highest as whisker."
+            }
+        }
+    }
+}
+
+fn scale(axis: &Axis, bottom: f64) -> Markup {
+    html! {
+        @for mark in axis.marks(MARKS_MAX) {
+            line.grid x1=(percent(axis.at(mark))) x2=(percent(axis.at(mark)))
+                y1="0" y2=(em(bottom)) {}
+            text.tick x=(percent(axis.at(mark))) y=(em(bottom + 1.0)) { (figures::tick(mark)) "×" }
+        }
+        line.baseline x1=(percent(axis.at(1.0))) x2=(percent(axis.at(1.0)))
+            y1="0" y2=(em(bottom)) {}
+    }
+}
+
+fn bar(bar: &Bar<'_>, axis: &Axis) -> Markup {
+    let of_baseline = &bar.row.of_baseline;
+    let figure = figures::ratio(of_baseline);
+    let lines = bar.name.iter().scan(bar.top, |top, line| {
+        let y = *top + 1.0;
+        *top += LINE;
+        Some((y, line))
+    });
+    let (top, middle) = (bar.bar_top(), bar.bar_top() + BAR / 2.0);
+    html! {
+        "\n"
+        g {
+            title { (bar.row.name) ": " (figure) }
+            @for (y, line) in lines { text.name x="0" y=(em(y)) { (line) } }
+            text.value x="100%" dx="-0.6em" y=(em(bar.top + 1.0)) { (figure.value) "×" }
+            @if of_baseline.median.is_finite() {
+                rect.bar x="0" y=(em(top)) width=(percent(axis.at(of_baseline.median)))
+                    height=(em(BAR)) {}
+            }
+            @if of_baseline.min < of_baseline.max {
+                @let (low, high) = (axis.at(of_baseline.min), axis.at(of_baseline.max));
+                line.whisker x1=(percent(low)) x2=(percent(high)) y1=(em(middle)) y2=(em(middle)) {}
+                @for end in [low, high] {
+                    line.whisker x1=(percent(end)) x2=(percent(end))
+                        y1=(em(middle - 0.25)) y2=(em(middle + 0.25)) {}
+                }
+            }
+        }
+    }
+}

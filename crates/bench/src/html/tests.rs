@@ -1,0 +1,125 @@
+use super::sample;
+use super::*;
+
+/// Elements of HTML that have no end; everything of SVG has one.
+const VOID: [&str; 1] = ["meta"];
+
+fn page() -> String {
+    let settings = [("Durability".to_owned(), "Disk <fsync>".to_owned())];
+    render(&Page {
+        title: "Transactions & \"rivals\"",
+        lead: "Each figure is a <median>.",
+        machine: &sample::machine(),
+        command: "warren bench tps --rows 1000 --only 'a&b'",
+        settings: &settings,
+        tables: &sample::tables(),
+        notes: &["A figure of another machine is not ours: 1 < 2.".to_owned()],
+    })
+}
+
+/// Names of the elements in order, with their ends as `/name`.
+fn elements(page: &str) -> Vec<&str> {
+    let tags = page.split('<').skip(1).map(|rest| {
+        let (tag, _) = rest.split_once('>').expect("a tag ends");
+        assert_eq!(tag.matches('"').count() % 2, 0, "open quotes: {tag}");
+        tag.split([' ', '\n']).next().expect("a name")
+    });
+    tags.filter(|name| *name != "!DOCTYPE").collect()
+}
+
+#[test]
+fn every_element_ends_where_it_should() {
+    let page = page();
+    let mut open: Vec<&str> = Vec::new();
+    for element in elements(&page) {
+        match element.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name)),
+            None if VOID.contains(&element) => {}
+            None => open.push(element),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn every_text_is_escaped() {
+    let page = page();
+    for text in [
+        "<title>Transactions &amp; &quot;rivals&quot;</title>",
+        "Each figure is a &lt;median&gt;.",
+        "<span>'a&amp;b'</span> </code>",
+        "Disk &lt;fsync&gt;",
+        "&lt;b&gt;through&lt;/b&gt; other stores &amp; a network",
+        "a &lt;script&gt;alert('x')&lt;/script&gt; &amp; &quot;quotes&quot;",
+        "not ours: 1 &lt; 2.",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!elements(&page).contains(&"script"));
+}
+
+#[test]
+fn every_row_is_there_with_its_figures() {
+    let page = page();
+    for table in sample::tables() {
+        let (_, section) = page.split_once(&format!("<section id=\"{}\"", table.name)).unwrap();
+        let (section, _) = section.split_once("</section>").unwrap();
+        let (_, section) = section.split_once("<table>").unwrap();
+        let columns = figures::columns(&table);
+        for (index, row) in table.rows.iter().enumerate() {
+            let name = html! { th scope="row" { (row.name) } }.into_string();
+            let (_, cells) = section.split_once(name.trim_end_matches("</th>")).expect(&row.name);
+            let (cells, _) = cells.split_once("</tr>").unwrap();
+            for figure in columns.iter().map(|column| &column.cells[index]) {
+                let figure = figure.as_ref();
+                assert!(cells.contains(figure.map_or(NONE, |figure| &figure.value)), "{cells}");
+                let range = figure.and_then(|figure| figure.range.as_deref());
+                assert!(cells.contains(range.unwrap_or_default()), "{cells}");
+            }
+        }
+    }
+    assert!(page.contains("121,922") && page.contains("412 <small>398–420</small>"));
+}
+
+#[test]
+fn curves_are_lines_and_the_rest_are_bars() {
+    let page = page();
+    assert_eq!(page.matches("<figure class=\"lines\">").count(), 1);
+    assert_eq!(page.matches("<figure class=\"bars\">").count(), 3);
+    assert_eq!(page.matches("<rect class=\"bar\"").count(), 3 + 4 + 1, "what never ran has no bar");
+    assert_eq!(page.matches("<title>Disk, ").count(), 5);
+}
+
+#[test]
+fn the_page_needs_nothing_else() {
+    let page = page();
+    for word in ["://", "url(", "@import", "src=", "<link", "<script", "NaN", "inf%", "infem"] {
+        assert!(!page.contains(word), "{word}");
+    }
+    let targets = page.split("href=\"").skip(1);
+    for target in targets.map(|rest| rest.split('"').next().unwrap()) {
+        let id = target.strip_prefix('#').expect("within the page");
+        assert_eq!(page.matches(&format!(" id=\"{id}\"")).count(), 1, "{target}");
+    }
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    assert_eq!(page(), page());
+}
+
+#[test]
+fn a_page_of_nothing_is_a_page() {
+    let tables = [Table { name: "empty", title: "Nothing".to_owned(), rows: Vec::new() }];
+    let page = Page {
+        title: "Empty",
+        lead: "",
+        machine: &sample::machine(),
+        command: "",
+        settings: &[],
+        tables: &tables,
+        notes: &[],
+    };
+    let page = render(&page);
+    assert!(!page.contains("<figure") && !page.contains("<footer") && page.contains("Nothing"));
+}

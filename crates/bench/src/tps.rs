@@ -1,0 +1,348 @@
+//! `warren bench tps`: transactions a second, ours beside the bare cost of the work.
+//!
+//! The published experiment (100,000 transactions a second over a billion rows), run again on one
+//! machine in one run: the bare loop, the engine, and whoever else is asked for. `docs/bench-tps.md`
+//! explains the tables.
+//!
+//! # Not here
+//! - Rounds, ratios, spread → `suite.rs`. Pages and columns → `html.rs`, `text.rs`.
+
+mod accounts;
+mod bare;
+mod bed;
+mod postgres;
+mod producers;
+mod rivals;
+mod sections;
+mod vaults;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use engine::{Cipher, Encryption, Key};
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use self::bed::Bed;
+use self::vaults::Vaults;
+use crate::html;
+use crate::machine::Machine;
+use crate::suite::{self, Section, Table};
+use crate::text;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Rows of the table.
+    pub rows: i64,
+    /// How long each case works in each round.
+    pub duration: Duration,
+    /// Rounds, each in a random order.
+    pub rounds: usize,
+    /// Names of the tables to make; empty for all.
+    pub only: Vec<Part>,
+    /// Who else is measured.
+    pub against: Vec<Rival>,
+    /// How the table is encrypted; `None` for not at all.
+    pub cipher: Option<Cipher>,
+    /// Files of the vaults table.
+    pub vaults: usize,
+    /// Where the files go.
+    pub folder: PathBuf,
+    /// Whether the loaded table stays there, and one that is there is used.
+    pub keep: bool,
+    /// The rivals' drivers.
+    pub rivals: PathBuf,
+    /// The command line, for the report.
+    pub command: String,
+}
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The published rows that are about SQLite.
+    Published,
+    /// Callers by number, answered after commit or after fsync.
+    Durability,
+    /// Failing transactions.
+    Isolation,
+    /// Reads beside writes.
+    Mixed,
+    /// Pauses and the WAL's size.
+    Checkpoint,
+    /// Encryption by size of commit.
+    Cipher,
+    /// Thousands of databases.
+    Vaults,
+}
+
+/// Somebody to measure beside Warren.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rival {
+    /// A server of the benchmark's own, from the distribution's package.
+    Postgres,
+    /// Libraries for SQLite: the drivers in `bench/rivals`.
+    Libraries,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Always `tps`.
+    pub benchmark: &'static str,
+    /// On what.
+    pub machine: Machine,
+    /// The command line.
+    pub command: String,
+    /// Names and values, as read back.
+    pub settings: Vec<(String, String)>,
+    /// In the order in which they were asked for.
+    pub tables: Vec<Table>,
+    /// What could not be measured here, and why.
+    pub notes: Vec<String>,
+}
+
+const TITLE: &str = "Warren: transactions a second";
+const LEAD: &str = "A transaction moves money between two accounts of a table, by two UPDATEs. The \
+    bare loop is one thread that calls SQLite with prepared statements, a thousand transactions a \
+    commit, nothing isolated, nobody waiting: what the work costs by itself. Ratios are within a \
+    round, of cases that ran in random order; published figures were measured elsewhere, on a \
+    laptop with ten cores.";
+
+/// Bytes of a table with another cipher: at most so many rows, however large the main table is.
+const CIPHER_ROWS_MAX: i64 = 10_000_000;
+
+/// Runs the plan; `bar` shows how far it is.
+pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
+    anyhow::ensure!(plan.rows > 0 && plan.rounds > 0, "nothing to measure");
+    check_disk(plan)?;
+    let temporary = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
+    let folder = if plan.keep { &*plan.folder } else { temporary.path() };
+    bar.set_message("loading");
+    let bed = load(folder, plan.cipher, plan.rows, bar)?;
+    let mut report = Report {
+        benchmark: "tps",
+        machine: Machine::here(&plan.folder),
+        command: plan.command.clone(),
+        settings: settings(&bed, plan)?,
+        tables: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut run = Run { plan, bar, tables: &mut report.tables };
+    run.one_database(&bed)?;
+    bed.check_sum()?;
+    if plan.wants(Part::Cipher) {
+        let beds = cipher_beds(temporary.path(), &bed, plan.rows.min(CIPHER_ROWS_MAX), bar)?;
+        run.sections(sections::ciphers(&beds))?;
+    }
+    if plan.wants(Part::Vaults) {
+        bar.set_message("vaults");
+        let vaults = Vaults::create(temporary.path(), plan.vaults, &bed.runtime, bar)?;
+        run.sections([vaults.section()])?;
+    }
+    for rival in &plan.against {
+        match rival {
+            Rival::Postgres => against_postgres(&mut run, temporary.path(), &bed)?,
+            Rival::Libraries => {
+                let absent = against_libraries(&mut run, temporary.path(), &bed)?;
+                report.notes.extend(absent);
+            }
+        }
+    }
+    bar.finish_and_clear();
+    Ok(report)
+}
+
+impl Plan {
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    bar: &'a ProgressBar,
+    tables: &'a mut Vec<Table>,
+}
+
+impl Run<'_> {
+    fn one_database(&mut self, bed: &Bed) -> anyhow::Result<()> {
+        type Build = fn(&Bed) -> Section<'static>;
+        let parts: [(Part, Build); 5] = [
+            (Part::Published, sections::published),
+            (Part::Durability, sections::durability),
+            (Part::Isolation, sections::isolation),
+            (Part::Mixed, sections::mixed),
+            (Part::Checkpoint, sections::checkpoint),
+        ];
+        for (part, build) in parts {
+            if self.plan.wants(part) {
+                self.sections([build(bed)])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sections<'s>(
+        &mut self,
+        sections: impl IntoIterator<Item = Section<'s>>,
+    ) -> anyhow::Result<()> {
+        for section in sections {
+            self.bar.set_length((section.cases.len() * self.plan.rounds) as u64);
+            self.bar.set_position(0);
+            let table = suite::run(section, self.plan.rounds, self.plan.duration, self.bar)?;
+            self.tables.push(table);
+        }
+        Ok(())
+    }
+}
+
+fn load(
+    folder: &Path,
+    cipher: Option<Cipher>,
+    rows: i64,
+    bar: &ProgressBar,
+) -> anyhow::Result<Bed> {
+    let name = cipher.map_or("none", Cipher::name);
+    let encryption = match cipher {
+        None => Encryption::None,
+        Some(_) => Encryption::Key { key: Key::from_bytes([7; 32]), cipher },
+    };
+    Bed::load(folder.join(format!("accounts-{rows}-{name}.db")), encryption, rows, bar)
+}
+
+/// No cipher first: it is what the others are compared with.
+fn cipher_beds(
+    folder: &Path,
+    bed: &Bed,
+    rows: i64,
+    bar: &ProgressBar,
+) -> anyhow::Result<Vec<(String, Bed)>> {
+    let ciphers = [None, Some(Cipher::ChaCha20), Some(Cipher::Aes256Cbc), Some(Cipher::Aegis)];
+    let beds = ciphers.into_iter().map(|cipher| {
+        let name = cipher.map_or("none", Cipher::name);
+        bar.set_message(format!("loading, {name}"));
+        let mut loaded = load(folder, cipher, rows, bar)?;
+        loaded.runtime.clone_from(&bed.runtime);
+        Ok((name.to_owned(), loaded))
+    });
+    beds.collect()
+}
+
+fn against_postgres(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Result<()> {
+    run.bar.set_message("PostgreSQL: loading");
+    let server = postgres::Postgres::start(folder)?;
+    server.load(bed.rows, run.bar)?;
+    let settings = server.settings()?;
+    let settings: Vec<String> =
+        settings.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let title = format!(
+        "PostgreSQL over a pool of 8, milliseconds between two statements ({})",
+        settings.join(", ")
+    );
+    let mut cases = vec![sections::warren(bed)];
+    cases.extend(postgres::cases(&server, &bed.pairs, true));
+    cases.extend(postgres::cases(&server, &bed.pairs, false));
+    run.sections([Section { name: "postgres", title, cases }])?;
+    server.check_sum(bed.rows)
+}
+
+/// Returns who is absent, and why.
+fn against_libraries(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Result<Vec<String>> {
+    anyhow::ensure!(
+        matches!(bed.encryption, Encryption::None),
+        "the rivals have no encryption: measure them without --cipher"
+    );
+    let found = rivals::find(&run.plan.rivals, Path::new("target/rivals"), run.bar);
+    let pairs = folder.join("pairs");
+    rivals::write_pairs(&pairs, &bed.pairs)?;
+    for (name, synchronous, reads, ours) in sections::beside_libraries() {
+        let workload = rivals::Workload {
+            database: &bed.path,
+            pairs: &pairs,
+            cache_kib: bed::CACHE_KIB,
+            synchronous,
+            reads,
+        };
+        let mut cases = vec![ours(bed)];
+        cases.extend(rivals::cases(&found, workload));
+        let title = "libraries for SQLite, each as its documentation has it, same durability, a \
+                     thousand callers where it has callers";
+        run.sections([Section { name, title: title.to_owned(), cases }])?;
+        bed.check_sum()?;
+    }
+    let absent = found.absent.iter();
+    Ok(absent.map(|absent| format!("absent: {} ({})", absent.name, absent.reason)).collect())
+}
+
+/// Refuses before anything is loaded, not when the disk is full.
+fn check_disk(plan: &Plan) -> anyhow::Result<()> {
+    let mut needed = accounts::disk_bytes(plan.rows);
+    if plan.wants(Part::Cipher) {
+        needed += 4 * accounts::disk_bytes(plan.rows.min(CIPHER_ROWS_MAX));
+    }
+    if plan.against.contains(&Rival::Postgres) {
+        needed += postgres::disk_bytes(plan.rows);
+    }
+    let free = rustix::fs::statvfs(&plan.folder).context("the folder to measure in")?;
+    let free = free.f_bavail * free.f_frsize;
+    anyhow::ensure!(
+        free >= needed,
+        "{} rows need {} of disk in {}, and {} are free",
+        plan.rows,
+        indicatif::HumanBytes(needed),
+        plan.folder.display(),
+        indicatif::HumanBytes(free)
+    );
+    Ok(())
+}
+
+fn settings(bed: &Bed, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
+    let db = bed.connection()?;
+    let mut settings = vec![
+        ("rows".to_owned(), plan.rows.to_string()),
+        ("rounds".to_owned(), plan.rounds.to_string()),
+        ("seconds a case".to_owned(), plan.duration.as_secs_f64().to_string()),
+        ("cipher".to_owned(), plan.cipher.map_or("none", Cipher::name).to_owned()),
+    ];
+    for name in ["journal_mode", "synchronous", "page_size", "cache_size", "foreign_keys"] {
+        let value = db.query_row(&format!("PRAGMA {name}"), [], |row| {
+            let value: rusqlite::types::Value = row.get(0)?;
+            Ok(match value {
+                rusqlite::types::Value::Integer(value) => value.to_string(),
+                rusqlite::types::Value::Text(text) => text,
+                other => format!("{other:?}"),
+            })
+        })?;
+        settings.push((name.to_owned(), value));
+    }
+    Ok(settings)
+}
+
+impl Report {
+    /// As a page of its own.
+    pub fn html(&self) -> String {
+        html::render(&html::Page {
+            title: TITLE,
+            lead: LEAD,
+            machine: &self.machine,
+            command: &self.command,
+            settings: &self.settings,
+            tables: &self.tables,
+            notes: &self.notes,
+        })
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.machine)?;
+        let settings: Vec<String> =
+            self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        writeln!(f, "{}\n", settings.join(", "))?;
+        write!(f, "{}", text::text(&self.tables))?;
+        self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
+    }
+}

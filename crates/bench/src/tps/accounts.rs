@@ -1,0 +1,150 @@
+//! The published workload: a table of accounts, and transactions that move money between two of
+//! them.
+//!
+//! The accounts of a transaction follow the published draw, by which 0.05 % of the accounts get
+//! 99.95 % of the draws. The sum of all balances never changes, so it tells whether a transaction
+//! was half done.
+//!
+//! # Not here
+//! - Who runs the transactions, and how → the modules beside this one.
+
+use std::path::Path;
+
+use anyhow::Context;
+use indicatif::ProgressBar;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use rusqlite::Connection;
+
+/// What each account holds at first, as published.
+pub(crate) const BALANCE: i64 = 1_000_000_000;
+/// What one transaction moves.
+pub(crate) const AMOUNT: i64 = 1;
+pub(crate) const SCHEMA: &str = "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER)";
+pub(crate) const CREDIT_SQL: &str = "UPDATE account SET balance = balance + ?1 WHERE id = ?2";
+pub(crate) const DEBIT_SQL: &str = "UPDATE account SET balance = balance - ?1 WHERE id = ?2";
+pub(crate) const BALANCE_SQL: &str = "SELECT balance FROM account WHERE id = ?1";
+
+/// The share of the draws that the share `1 - HOT_DRAWS` of the accounts gets.
+const HOT_DRAWS: f64 = 0.999_5;
+/// Enough that a round does not come to the same draw twice; 64 MB.
+const PAIRS_COUNT: usize = 1 << 22;
+/// Rows of one transaction while loading: a progress step.
+const ROWS_PER_STEP: i64 = 1_000_000;
+
+/// The accounts of one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) credit: i64,
+    pub(crate) debit: i64,
+}
+
+/// Transactions drawn before the clock runs, so that every candidate runs the same ones and none
+/// pays for the drawing.
+#[derive(Debug)]
+pub(crate) struct Pairs(Vec<Pair>);
+
+impl Pairs {
+    /// Of a table of `rows` accounts, numbered from 1.
+    pub(crate) fn draw(rows: i64, seed: u64) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let mut next = || account(rows, random.random());
+        Self((0..PAIRS_COUNT).map(|_| Pair { credit: next(), debit: next() }).collect())
+    }
+
+    /// The transaction of that number; they repeat after four million.
+    pub(crate) fn get(&self, index: usize) -> Pair {
+        self.0[index % PAIRS_COUNT]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pair> {
+        self.0.iter()
+    }
+}
+
+/// True for `ppm` of a million indexes, spread evenly but not in step with anything.
+pub(crate) fn chance(index: usize, ppm: u64) -> bool {
+    let hash = (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    ppm > 0 && (hash * 1_000_000) >> 32 < ppm
+}
+
+/// The account for a uniform draw in 0..1, by the published program's formula: nearly all draws lie
+/// in the first half-thousandth, falling off exponentially, and the rest is spread over all.
+fn account(rows: i64, uniform: f64) -> i64 {
+    let power = (1.0 - HOT_DRAWS).ln() / HOT_DRAWS.ln();
+    let share = f64::midpoint(uniform.powf(power), 1.0 - (1.0 - uniform).powf(power.recip()));
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "counts of rows are far below 2^52, and the share is below 1"
+    )]
+    let account = (rows as f64 * share) as i64;
+    1 + account.min(rows - 1)
+}
+
+/// Fills an empty database with `rows` accounts, then moves the WAL into the file.
+pub(crate) fn load(db: &Connection, rows: i64, bar: &ProgressBar) -> anyhow::Result<()> {
+    db.execute_batch(SCHEMA).context("creating the accounts")?;
+    let sql = format!(
+        "WITH RECURSIVE number(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM number WHERE n < ?2)
+         INSERT INTO account SELECT n, {BALANCE} FROM number"
+    );
+    let mut insert = db.prepare(&sql)?;
+    bar.set_length(rows.unsigned_abs());
+    bar.set_position(0);
+    let mut first = 1;
+    while first <= rows {
+        let last = rows.min(first + ROWS_PER_STEP - 1);
+        insert.execute((first, last)).context("loading accounts")?;
+        bar.set_position(last.unsigned_abs());
+        first = last + 1;
+    }
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).context("checkpoint")?;
+    Ok(())
+}
+
+/// Bytes of disk that a table of so many accounts needs, with what a run adds: about 15 bytes a row
+/// in the file, as measured, a WAL, and some room.
+pub(crate) fn disk_bytes(rows: i64) -> u64 {
+    rows.unsigned_abs() * 16 + (512 << 20)
+}
+
+/// Has no transaction been half done?
+pub(crate) fn check_sum(path: &Path, db: &Connection, rows: i64) -> anyhow::Result<()> {
+    let sum: i64 = db.query_row("SELECT sum(balance) FROM account", [], |row| row.get(0))?;
+    anyhow::ensure!(
+        sum == rows * BALANCE,
+        "{}: the balances sum up to {sum}, not to {}",
+        path.display(),
+        rows * BALANCE
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_accounts_get_nearly_all_draws() {
+        for rows in [100_000, 1_000_000, 1_000_000_000] {
+            let pairs = Pairs::draw(rows, 1);
+            let hot = rows / 2_000;
+            let is_hot = |account: i64| usize::from(account <= hot);
+            let in_hot: usize = pairs.iter().map(|p| is_hot(p.credit) + is_hot(p.debit)).sum();
+            #[expect(clippy::cast_precision_loss, reason = "a count of draws")]
+            let share = in_hot as f64 / (2 * PAIRS_COUNT) as f64;
+            assert!((share - HOT_DRAWS).abs() < 0.000_2, "{rows} rows: {share}");
+            assert!(pairs.iter().all(|p| p.credit >= 1 && p.credit <= rows && p.debit >= 1));
+        }
+    }
+
+    #[test]
+    fn loading_gives_every_account_its_balance() {
+        let db = Connection::open_in_memory().unwrap();
+        load(&db, 1_234, &ProgressBar::hidden()).unwrap();
+        check_sum(Path::new("memory"), &db, 1_234).unwrap();
+        db.execute("UPDATE account SET balance = balance + 1 WHERE id = 1234", []).unwrap();
+        check_sum(Path::new("memory"), &db, 1_234).unwrap_err();
+    }
+}

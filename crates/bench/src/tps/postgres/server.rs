@@ -1,0 +1,302 @@
+//! A PostgreSQL server of our own: the installed binaries, a fresh cluster, a free loopback port.
+//!
+//! Only these settings differ from PostgreSQL's defaults: the memory for pages, which its manual
+//! wants at a quarter of the machine's, and room for the WAL, so that a round is not spent on the
+//! checkpoints of a small one. Everything that keeps data safe is as it comes; `synchronous_commit`
+//! is a matter of each connection.
+//!
+//! # Invariants
+//! - Nobody else gets in: it listens on loopback alone, and wants a password that was drawn for it.
+//! - It ends with its value, and also if the benchmark is killed: see [`watchdog`].
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, Config, NoTls};
+
+/// Room for the WAL between two checkpoints: more than a round writes.
+pub(super) const MAX_WAL_BYTES: u64 = 4 << 30;
+/// Where Debian and Ubuntu keep a folder for each major version.
+const PACKAGED: &str = "/usr/lib/postgresql";
+/// The system user whom the package creates, for PostgreSQL refuses to be run by root.
+const USER: &str = "postgres";
+/// Its manual: "a reasonable starting value for `shared_buffers` is 25% of the memory". The rest
+/// is the system's cache, which it uses as well.
+const MEMORY_SHARE: u64 = 4;
+const SHARED_BUFFERS_MB_MAX: u64 = 4_096;
+/// PostgreSQL's default, for systems that do not tell their memory.
+const SHARED_BUFFERS_MB_DEFAULT: u64 = 128;
+/// Far more than a fresh cluster takes.
+const START_MAX: Duration = Duration::from_mins(1);
+const START_POLL: Duration = Duration::from_millis(20);
+/// Of the log, for an error message.
+const LOG_LINES: usize = 10;
+
+pub(super) struct Server {
+    child: Child,
+    watchdog: Child,
+    config: Config,
+}
+
+impl Server {
+    pub(super) fn start(folder: &Path, runtime: &Runtime) -> anyhow::Result<Self> {
+        let host = Host::new(folder)?;
+        let password = host.initialise()?;
+        let port = free_port()?;
+        let mut config = Config::new();
+        config.host("127.0.0.1").port(port).user(USER).password(password).dbname("postgres");
+        config.connect_timeout(START_MAX);
+
+        let log = folder.join("postgres.log");
+        let mut child = host.serve(port, File::create(&log).context("the server's log")?)?;
+        let watchdog = watchdog(&host, child.id()).inspect_err(|_| {
+            drop(child.kill());
+            drop(child.wait());
+        })?;
+        let mut server = Self { child, watchdog, config };
+        runtime.block_on(server.answer()).with_context(|| {
+            let log = fs::read_to_string(&log).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            let last = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
+            format!("starting PostgreSQL; the end of its log:\n{last}")
+        })?;
+        Ok(server)
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(super) async fn connect(&self) -> anyhow::Result<Client> {
+        let (client, connection) =
+            self.config.connect(NoTls).await.context("connecting to PostgreSQL")?;
+        // It ends with the client, whose calls report what goes wrong.
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    /// Waits until it does.
+    async fn answer(&mut self) -> anyhow::Result<()> {
+        let mut refused = None;
+        let answered = async {
+            loop {
+                if let Some(status) = self.child.try_wait()? {
+                    anyhow::bail!("it ended: {status}");
+                }
+                match self.connect().await {
+                    Ok(_) => return Ok(()),
+                    Err(error) => refused = Some(error),
+                }
+                tokio::time::sleep(START_POLL).await;
+            }
+        };
+        match tokio::time::timeout(START_MAX, answered).await {
+            Ok(answered) => answered,
+            Err(elapsed) => {
+                let refused = refused.unwrap_or_else(|| elapsed.into());
+                Err(refused.context(format!("no answer in {START_MAX:?}")))
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.watchdog.stdin.take());
+        let signalled = self.watchdog.wait().is_ok_and(|status| status.success());
+        if !signalled {
+            // It may have ended by itself; then there is nothing to end.
+            drop(self.child.kill());
+        }
+        drop(self.child.wait());
+    }
+}
+
+/// Ends the server when our end of its standard input closes, which the system does if we are
+/// killed. It reads nothing, so that is all it waits for.
+///
+/// Both have process groups of their own: a terminal's Ctrl-C ends the benchmark, and that ends
+/// them.
+fn watchdog(host: &Host, server: u32) -> anyhow::Result<Child> {
+    let mut command = host.command(Path::new("sh"));
+    // QUIT is PostgreSQL's immediate shutdown: the files are of no further use.
+    command.args(["-c", "read -r _; kill -QUIT \"$0\"", &server.to_string()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command.spawn().context("starting the server's watchdog")
+}
+
+/// Where the cluster lives, and as whom.
+struct Host {
+    binaries: PathBuf,
+    data: PathBuf,
+    /// Unless we may run it ourselves: uid and gid.
+    user: Option<(u32, u32)>,
+}
+
+impl Host {
+    fn new(folder: &Path) -> anyhow::Result<Self> {
+        let binaries = binaries()?;
+        let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
+        let data = folder.join("postgres");
+        fs::create_dir_all(&data).with_context(|| data.display().to_string())?;
+        // What we create belongs to whom we are.
+        let user = if fs::metadata(&data)?.uid() == 0 { Some(system_user()?) } else { None };
+        let host = Self { binaries, data, user };
+        host.own(&host.data)?;
+        host.check_reachable()?;
+        Ok(host)
+    }
+
+    /// A command that runs as the user who owns the cluster.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        if let Some((uid, gid)) = self.user {
+            command.uid(uid).gid(gid);
+        }
+        // Its programs complain about a current folder that they may not enter.
+        command.current_dir(&self.data).stdin(Stdio::null());
+        command
+    }
+
+    fn own(&self, path: &Path) -> anyhow::Result<()> {
+        let Some((uid, gid)) = self.user else { return Ok(()) };
+        chown(path, Some(uid), Some(gid)).with_context(|| format!("chown {}", path.display()))
+    }
+
+    /// Names the outermost folder that keeps its user out.
+    fn check_reachable(&self) -> anyhow::Result<()> {
+        let Some((uid, gid)) = self.user else { return Ok(()) };
+        let mut closed = None;
+        for folder in self.data.ancestors() {
+            let mut test = Command::new("test");
+            test.arg("-x").arg(folder).uid(uid).gid(gid);
+            if !test.status().context("test -x")?.success() {
+                closed = Some(folder);
+            }
+        }
+        if let Some(folder) = closed {
+            anyhow::bail!(
+                "the system user `{USER}` may not enter {}, and PostgreSQL refuses to be run by \
+                 root: choose another folder for the benchmark's files",
+                folder.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Creates the cluster; returns the password of its user.
+    fn initialise(&self) -> anyhow::Result<String> {
+        let mut secret = [0; 16];
+        getrandom::fill(&mut secret).context("random numbers")?;
+        let password = format!("{:032x}", u128::from_be_bytes(secret));
+        let file = self.data.with_extension("password");
+        File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&file)
+            .and_then(|mut file| file.write_all(password.as_bytes()))
+            .with_context(|| file.display().to_string())?;
+        self.own(&file)?;
+
+        let mut initdb = self.command(&self.binaries.join("initdb"));
+        initdb.args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
+        initdb.args(["--username", USER, "--pwfile"]).arg(&file).arg("--pgdata").arg(&self.data);
+        let output = initdb.output().context("starting initdb")?;
+        fs::remove_file(&file)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "initdb: {}", said.trim());
+        Ok(password)
+    }
+
+    fn serve(&self, port: u16, log: File) -> anyhow::Result<Child> {
+        let settings = [
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={port}"),
+            // Their paths have a limit that a folder for benchmarks may exceed.
+            "unix_socket_directories=".to_owned(),
+            format!("shared_buffers={}MB", shared_buffers_mb()?),
+            format!("max_wal_size={}MB", MAX_WAL_BYTES >> 20),
+        ];
+        let mut command = self.command(&self.binaries.join("postgres"));
+        command.arg("-D").arg(&self.data);
+        for setting in settings {
+            command.arg("-c").arg(setting);
+        }
+        command.stdout(log.try_clone()?).stderr(log).process_group(0);
+        command.spawn().context("starting postgres")
+    }
+}
+
+/// The folder of `initdb` and `postgres`: of the newest package, else as `pg_config` says, else
+/// empty, which leaves it to `PATH`.
+fn binaries() -> anyhow::Result<PathBuf> {
+    let versions = match fs::read_dir(PACKAGED) {
+        Ok(entries) => entries.collect::<Result<Vec<_>, _>>().context(PACKAGED)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error).context(PACKAGED),
+    };
+    let versions = versions.iter().filter_map(|entry| {
+        let version: f64 = entry.file_name().to_str()?.parse().ok()?;
+        let folder = entry.path().join("bin");
+        folder.join("initdb").is_file().then_some((version, folder))
+    });
+    if let Some((_, folder)) = versions.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+        return Ok(folder);
+    }
+    if let Ok(output) = Command::new("pg_config").arg("--bindir").output() {
+        let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        if folder.join("initdb").is_file() {
+            return Ok(folder);
+        }
+    }
+    let in_path = Command::new("initdb").arg("--version").output();
+    in_path.context("no PostgreSQL server here: install the package `postgresql`")?;
+    Ok(PathBuf::new())
+}
+
+/// Uid and gid of the user whom the package creates.
+fn system_user() -> anyhow::Result<(u32, u32)> {
+    let users = fs::read_to_string("/etc/passwd").context("/etc/passwd")?;
+    let ids = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, mut ids) = (fields.next()?, fields.skip(1));
+        let ids = (ids.next()?.parse().ok()?, ids.next()?.parse().ok()?);
+        (name == USER).then_some(ids)
+    });
+    ids.with_context(|| {
+        format!("PostgreSQL refuses to be run by root, and there is no system user `{USER}`")
+    })
+}
+
+/// Free at this moment: PostgreSQL cannot be given port 0. If another takes it, the start fails.
+fn free_port() -> anyhow::Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("a free port")?;
+    Ok(listener.local_addr()?.port())
+}
+
+fn shared_buffers_mb() -> anyhow::Result<u64> {
+    let memory = match fs::read_to_string("/proc/meminfo") {
+        Ok(memory) => memory,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(SHARED_BUFFERS_MB_DEFAULT),
+        Err(error) => return Err(error).context("/proc/meminfo"),
+    };
+    let total = memory.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let total = total.and_then(|total| total.trim().strip_suffix(" kB")).context("MemTotal")?;
+    let total_mb = total.trim().parse::<u64>().context("MemTotal")? >> 10;
+    Ok((total_mb / MEMORY_SHARE).clamp(SHARED_BUFFERS_MB_DEFAULT, SHARED_BUFFERS_MB_MAX))
+}

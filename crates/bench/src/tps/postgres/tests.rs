@@ -1,0 +1,111 @@
+//! With a real server: PostgreSQL missing is a failure, `make test` installs it.
+
+use std::net::TcpStream;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::*;
+
+const ROWS: i64 = 10_000;
+const DURATION: Duration = Duration::from_millis(200);
+
+fn loaded(folder: &TempDir) -> Postgres {
+    let postgres = Postgres::start(folder.path()).unwrap();
+    postgres.load(ROWS, &ProgressBar::hidden()).unwrap();
+    postgres
+}
+
+/// Transactions that do not meet: neighbours of one transaction are far from those of the next.
+fn apart(index: usize) -> Pair {
+    let debit = i64::try_from(index).unwrap() * 100 % (ROWS - 1) + 1;
+    Pair { debit, credit: debit + 1 }
+}
+
+fn facts(sample: &Sample) -> (f64, f64) {
+    let fact = |name| sample.facts.iter().find(|(fact, _)| *fact == name).unwrap().1;
+    (fact("retries"), fact("deadlocks"))
+}
+
+fn setting(isolation: Isolation) -> Setting {
+    let delay = Duration::from_millis(5);
+    Setting { delay, isolation, extra_query: false, synchronous_commit: false }
+}
+
+#[test]
+fn every_setting_commits_whole_transactions() {
+    let folder = TempDir::new().unwrap();
+    let postgres = loaded(&folder);
+    for synchronous_commit in [true, false] {
+        for (setting, _) in published(synchronous_commit) {
+            let sample = postgres.run(setting, apart, DURATION).unwrap();
+            assert!(sample.transactions > 0 && sample.latency.is_some(), "{setting:?}");
+            if setting.isolation == Isolation::ReadCommitted {
+                assert_eq!(facts(&sample), (0.0, 0.0), "{setting:?}");
+            }
+            // Eight connections, each with a transaction in so many milliseconds or more.
+            let delays = setting.delay * if setting.extra_query { 2 } else { 1 };
+            assert!(sample.rate() <= 8.0 / delays.as_secs_f64(), "{setting:?}: {sample:?}");
+            postgres.check_sum(ROWS).unwrap();
+        }
+    }
+    postgres.check_sum(ROWS + 1).unwrap_err();
+}
+
+#[test]
+fn published_figures_stand_beside_synchronous_commits() {
+    let folder = TempDir::new().unwrap();
+    let postgres = loaded(&folder);
+    let pairs = Arc::new(Pairs::draw(ROWS, 1));
+    for synchronous_commit in [true, false] {
+        let mut cases = cases(&postgres, &pairs, synchronous_commit);
+        let figures: Vec<_> = cases.iter().map(|case| case.published).collect();
+        assert_eq!(figures, PUBLISHED.map(|row| synchronous_commit.then_some(row.3)));
+        let mark = if synchronous_commit { "on" } else { "off" };
+        assert!(cases.iter().all(|case| case.name.ends_with(mark)));
+        (cases[0].run)(DURATION).unwrap();
+        postgres.check_sum(ROWS).unwrap();
+    }
+}
+
+#[test]
+fn conflicts_and_deadlocks_are_counted_and_tried_again() {
+    let folder = TempDir::new().unwrap();
+    let postgres = loaded(&folder);
+    let same = |_| Pair { debit: 1, credit: 2 };
+    let sample = postgres.run(setting(Isolation::Serializable), same, DURATION).unwrap();
+    let (retries, deadlocks) = facts(&sample);
+    assert!(sample.transactions > 0 && retries > 0.0 && deadlocks == 0.0, "{sample:?}");
+
+    let crossing = |index| match index % 2 {
+        0 => Pair { debit: 1, credit: 2 },
+        _ => Pair { debit: 2, credit: 1 },
+    };
+    // A deadlock is found after `deadlock_timeout`, a second.
+    let duration = Duration::from_secs(2);
+    let sample = postgres.run(setting(Isolation::ReadCommitted), crossing, duration).unwrap();
+    let (retries, deadlocks) = facts(&sample);
+    assert!(deadlocks > 0.0 && retries >= deadlocks, "{sample:?}");
+    postgres.check_sum(ROWS).unwrap();
+}
+
+#[test]
+fn the_server_says_what_it_runs_with_and_ends_with_its_value() {
+    let folder = TempDir::new().unwrap();
+    let postgres = Postgres::start(folder.path()).unwrap();
+    let settings = postgres.settings().unwrap();
+    let value = |name| &settings.iter().find(|(setting, _)| *setting == name).unwrap().1;
+    assert_eq!(value("fsync"), "on");
+    assert_eq!(value("synchronous_commit"), "on");
+    assert_eq!(value("default_transaction_isolation"), "read committed");
+    assert_eq!(value("max_wal_size"), "4GB");
+
+    let pid = postgres.server.pid().to_string();
+    let port = postgres.server.config().get_ports()[0];
+    let lives = || Command::new("kill").args(["-0", &pid]).output().unwrap().status.success();
+    assert!(lives());
+    TcpStream::connect(("127.0.0.1", port)).unwrap();
+    drop(postgres);
+    assert!(!lives());
+    TcpStream::connect(("127.0.0.1", port)).unwrap_err();
+}

@@ -1,0 +1,230 @@
+//! The published transaction, run by many callers over a pool of few connections.
+//!
+//! ```text
+//! BEGIN, debit │ delay │ credit │ [delay │ extra query] │ COMMIT
+//! ```
+//!
+//! `BEGIN` travels with the first statement, as the original's driver sends it. What PostgreSQL
+//! ends for a conflict (40001) or a deadlock (40P01) is run again until it succeeds: with other
+//! accounts the work would be another.
+//!
+//! # Invariants
+//! - Counted is what committed within the time. What is under way at the end is finished or given
+//!   up, and not counted.
+//! - A connection goes back to the pool outside a transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use deadpool_postgres::{ClientWrapper, Manager, Pool};
+use tokio::task::JoinSet;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Config, Error, NoTls, Statement};
+
+use super::{Setting, on_off};
+use crate::measure::{Latencies, Sample, now};
+use crate::tps::accounts::{AMOUNT, Pair};
+
+const DEBIT_SQL: &str = "UPDATE account SET balance = balance - $1 WHERE id = $2";
+const CREDIT_SQL: &str = "UPDATE account SET balance = balance + $1 WHERE id = $2";
+const BALANCE_SQL: &str = "SELECT balance FROM account WHERE id = $1";
+/// As published.
+const CONNECTIONS_COUNT: usize = 8;
+/// Eight for each connection, so that none waits for a caller. The original starts all its
+/// transactions at once; they wait for a connection as these do.
+const CALLERS_COUNT: usize = 64;
+
+/// Runs transactions for `duration`; `pair` gives the accounts of each by its number.
+pub(super) async fn run(
+    config: &Config,
+    setting: Setting,
+    pair: impl Fn(usize) -> Pair + Send + Sync + 'static,
+    duration: Duration,
+) -> anyhow::Result<Sample> {
+    let pool = open_pool(config, setting).await?;
+    let next = AtomicUsize::new(0);
+    let round = Arc::new(Round { pool, setting, pair, next, end: now() + duration });
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS_COUNT {
+        callers.spawn(call(Arc::clone(&round)));
+    }
+    let mut all = Tally::new();
+    while let Some(caller) = callers.join_next().await {
+        all.merge(&caller??);
+    }
+    Ok(all.sample(duration))
+}
+
+/// Connects before the clock starts, prepares the statements, and checks that every connection has
+/// the settings that the report will claim.
+async fn open_pool(config: &Config, setting: Setting) -> anyhow::Result<Pool> {
+    let mut config = config.clone();
+    let isolation = setting.isolation.name();
+    config.options(format!(
+        "-c synchronous_commit={} -c default_transaction_isolation={}",
+        on_off(setting.synchronous_commit),
+        isolation.replace(' ', "\\ "),
+    ));
+    let pool = Pool::builder(Manager::new(config, NoTls)).max_size(CONNECTIONS_COUNT).build()?;
+    let mut clients = Vec::with_capacity(CONNECTIONS_COUNT);
+    for _ in 0..CONNECTIONS_COUNT {
+        let client = pool.get().await?;
+        Statements::of(&client).await?;
+        for (name, expected) in [
+            ("synchronous_commit", on_off(setting.synchronous_commit)),
+            ("transaction_isolation", isolation),
+        ] {
+            let row = client.query_one(&format!("SHOW {name}"), &[]).await?;
+            let value: &str = row.try_get(0)?;
+            anyhow::ensure!(value == expected, "{name} is {value}, not {expected}");
+        }
+        clients.push(client);
+    }
+    Ok(pool)
+}
+
+/// What the callers of one round share.
+struct Round<P> {
+    pool: Pool,
+    setting: Setting,
+    pair: P,
+    next: AtomicUsize,
+    end: Instant,
+}
+
+/// Runs one transaction after the other, each until it succeeds.
+async fn call<P: Fn(usize) -> Pair>(round: Arc<Round<P>>) -> anyhow::Result<Tally> {
+    let mut tally = Tally::new();
+    loop {
+        let pair = (round.pair)(round.next.fetch_add(1, Ordering::Relaxed));
+        // A caller waits for a connection too, for locks and for the retries.
+        let start = now();
+        loop {
+            match round.attempt(pair).await? {
+                Outcome::Committed => break,
+                Outcome::Conflict => tally.retries += 1,
+                Outcome::Deadlock => {
+                    tally.retries += 1;
+                    tally.deadlocks += 1;
+                }
+                Outcome::TooLate => return Ok(tally),
+            }
+        }
+        tally.transactions += 1;
+        tally.latencies.record(start.elapsed());
+    }
+}
+
+/// What became of one try.
+enum Outcome {
+    Committed,
+    Conflict,
+    Deadlock,
+    /// For this round, whatever it was.
+    TooLate,
+}
+
+impl<P> Round<P> {
+    /// Takes a connection, and leaves it to the next caller whatever happens.
+    async fn attempt(&self, pair: Pair) -> anyhow::Result<Outcome> {
+        let client = self.pool.get().await.context("a connection of the pool")?;
+        if now() >= self.end {
+            return Ok(Outcome::TooLate);
+        }
+        let statements = Statements::of(&client).await?;
+        let outcome = match self.transfer(&client, &statements, pair).await {
+            Ok(()) => Outcome::Committed,
+            Err(error) => {
+                let outcome = match error.code() {
+                    Some(&SqlState::T_R_SERIALIZATION_FAILURE) => Outcome::Conflict,
+                    Some(&SqlState::T_R_DEADLOCK_DETECTED) => Outcome::Deadlock,
+                    _ => return Err(error).context("a transaction"),
+                };
+                client.batch_execute("ROLLBACK").await.context("ROLLBACK")?;
+                outcome
+            }
+        };
+        Ok(if now() < self.end { outcome } else { Outcome::TooLate })
+    }
+
+    async fn transfer(
+        &self,
+        client: &ClientWrapper,
+        statements: &Statements,
+        Pair { credit, debit }: Pair,
+    ) -> Result<(), Error> {
+        let values: [&(dyn ToSql + Sync); 2] = [&AMOUNT, &debit];
+        // Polled in this order, both are sent before either is answered.
+        let (begun, debited) = tokio::join!(
+            biased;
+            client.batch_execute("BEGIN"),
+            client.execute(&statements.debit, &values),
+        );
+        begun?;
+        debited?;
+        self.delay().await;
+        client.execute(&statements.credit, &[&AMOUNT, &credit]).await?;
+        if self.setting.extra_query {
+            self.delay().await;
+            client.query_one(&statements.balance, &[&debit]).await?;
+        }
+        client.batch_execute("COMMIT").await
+    }
+
+    async fn delay(&self) {
+        // The timer counts in milliseconds and would round up to one.
+        if !self.setting.delay.is_zero() {
+            tokio::time::sleep(self.setting.delay).await;
+        }
+    }
+}
+
+/// Prepared once on each connection.
+struct Statements {
+    balance: Statement,
+    credit: Statement,
+    debit: Statement,
+}
+
+impl Statements {
+    async fn of(client: &ClientWrapper) -> Result<Self, Error> {
+        Ok(Self {
+            balance: client.prepare_cached(BALANCE_SQL).await?,
+            credit: client.prepare_cached(CREDIT_SQL).await?,
+            debit: client.prepare_cached(DEBIT_SQL).await?,
+        })
+    }
+}
+
+/// What one caller did, or all.
+struct Tally {
+    transactions: u64,
+    retries: u64,
+    deadlocks: u64,
+    latencies: Latencies,
+}
+
+impl Tally {
+    fn new() -> Self {
+        Self { transactions: 0, retries: 0, deadlocks: 0, latencies: Latencies::new() }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.transactions += other.transactions;
+        self.retries += other.retries;
+        self.deadlocks += other.deadlocks;
+        self.latencies.merge(&other.latencies);
+    }
+    fn sample(&self, elapsed: Duration) -> Sample {
+        let mut sample = Sample::new(self.transactions, elapsed);
+        sample.latency = self.latencies.latency();
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        sample
+            .facts
+            .extend([("retries", self.retries as f64), ("deadlocks", self.deadlocks as f64)]);
+        sample
+    }
+}

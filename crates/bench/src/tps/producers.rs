@@ -1,0 +1,224 @@
+//! Many callers of the engine: tasks or threads that each submit a transaction, wait for its
+//! answer, and submit the next.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use engine::{Database, Durability, Error, Pending, Sql, Stats, Transaction};
+use tokio::runtime::Runtime;
+
+use super::accounts::{AMOUNT, BALANCE_SQL, CREDIT_SQL, DEBIT_SQL, Pair, Pairs, chance};
+use crate::measure::{Latencies, Latency, Sample, now};
+
+static CREDIT: Sql = Sql::new(CREDIT_SQL);
+static DEBIT: Sql = Sql::new(DEBIT_SQL);
+static BALANCE: Sql = Sql::new(BALANCE_SQL);
+
+/// What the callers do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Tasks, each with one transaction under way.
+    pub(crate) waiting: usize,
+    pub(crate) durability: Durability,
+    /// Point reads on the caller's thread before each write.
+    pub(crate) reads: usize,
+    /// Of a million requests, how many only read.
+    pub(crate) read_only_ppm: u64,
+    /// Of a million transactions, how many fail after their first write.
+    pub(crate) failing_ppm: u64,
+}
+
+impl Load {
+    /// Writes only, none failing.
+    pub(crate) const fn of(waiting: usize, durability: Durability) -> Self {
+        Self { waiting, durability, reads: 0, read_only_ppm: 0, failing_ppm: 0 }
+    }
+}
+
+/// One in so many transactions is timed, so that the clock costs the producers little.
+const TIMED_EVERY: usize = 8;
+
+/// Counters that the tasks share.
+struct Shared {
+    is_over: AtomicBool,
+    is_counting: AtomicBool,
+    /// Requests that only read.
+    read_only: AtomicU64,
+    /// Few, so that they stay in the processor's cache, but more than there are threads.
+    latencies: [Mutex<Latencies>; 8],
+}
+
+impl Shared {
+    fn record(&self, task: usize, wait: Duration) {
+        let shard = &self.latencies[task % self.latencies.len()];
+        shard.lock().expect("recording does not panic").record(wait);
+    }
+
+    fn latency(&self) -> Option<Latency> {
+        let mut all = Latencies::new();
+        for shard in &self.latencies {
+            all.merge(&shard.lock().expect("recording does not panic"));
+        }
+        all.latency()
+    }
+}
+
+/// Runs the load for about `duration` on the runtime's threads. The rate is of requests; where some
+/// of them only read, the facts say how many wrote.
+pub(crate) fn run(
+    runtime: &Runtime,
+    database: &Arc<Database>,
+    pairs: &Arc<Pairs>,
+    load: Load,
+    duration: Duration,
+) -> anyhow::Result<Sample> {
+    let shared = Arc::new(Shared {
+        is_over: AtomicBool::new(false),
+        is_counting: AtomicBool::new(false),
+        read_only: AtomicU64::new(0),
+        latencies: std::array::from_fn(|_| Mutex::new(Latencies::new())),
+    });
+    let stride = (PAIRS_BETWEEN_TASKS / load.waiting).max(1);
+    runtime.block_on(async {
+        let tasks: Vec<_> = (0..load.waiting)
+            .map(|task| {
+                let (database, pairs) = (Arc::clone(database), Arc::clone(pairs));
+                let mut producer = Producer { task, next: task * stride, load };
+                let shared = Arc::clone(&shared);
+                tokio::spawn(async move { producer.run(&database, &pairs, &shared).await })
+            })
+            .collect();
+        tokio::time::sleep(duration / 10).await;
+        let (before, start) = (database.stats(), now());
+        shared.is_counting.store(true, Ordering::Relaxed);
+        tokio::time::sleep(duration).await;
+        shared.is_counting.store(false, Ordering::Relaxed);
+        let (after, elapsed) = (database.stats(), start.elapsed());
+        shared.is_over.store(true, Ordering::Relaxed);
+        for task in tasks {
+            task.await??;
+        }
+        let read_only = shared.read_only.load(Ordering::Relaxed);
+        let ran = |stats: &Stats| stats.transactions + stats.failed;
+        let mut sample = Sample::new(ran(&after) - ran(&before) + read_only, elapsed);
+        sample.latency = shared.latency();
+        if read_only > 0 {
+            let writes = Sample::new(ran(&after) - ran(&before), elapsed);
+            sample.facts.push(("writes/s", writes.rate()));
+        }
+        Ok(sample)
+    })
+}
+
+/// The same from plain threads, which block for each answer.
+pub(crate) fn run_threads(
+    database: &Arc<Database>,
+    pairs: &Arc<Pairs>,
+    load: Load,
+    duration: Duration,
+) -> anyhow::Result<Sample> {
+    let Load { waiting, durability, .. } = load;
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for index in 0..waiting {
+            let (is_over, database) = (&is_over, &database);
+            scope.spawn(move || {
+                let mut next = index * (PAIRS_BETWEEN_TASKS / waiting);
+                while !is_over.load(Ordering::Relaxed)
+                    && transfer(database, durability, pairs.get(next), false).wait().is_ok()
+                {
+                    next += 1;
+                }
+            });
+        }
+        wait(duration / 10);
+        let (before, start) = (database.stats(), now());
+        wait(duration);
+        let (after, elapsed) = (database.stats(), start.elapsed());
+        is_over.store(true, Ordering::Relaxed);
+        anyhow::ensure!(after.failed == 0, "{} transactions failed", after.failed);
+        Ok(Sample::new(after.transactions - before.transactions, elapsed))
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the measured time passes")]
+pub(crate) fn wait(duration: Duration) {
+    thread::sleep(duration);
+}
+
+/// So that the tasks together walk over all pairs.
+const PAIRS_BETWEEN_TASKS: usize = 1 << 20;
+
+struct Producer {
+    task: usize,
+    next: usize,
+    load: Load,
+}
+
+impl Producer {
+    async fn run(
+        &mut self,
+        database: &Database,
+        pairs: &Pairs,
+        shared: &Shared,
+    ) -> Result<(), Error> {
+        while !shared.is_over.load(Ordering::Relaxed) {
+            let index = self.next;
+            self.next += 1;
+            let submitted = index.is_multiple_of(TIMED_EVERY).then(now);
+            let is_read_only = self.request(database, pairs.get(index), index).await?;
+            if !shared.is_counting.load(Ordering::Relaxed) {
+                continue;
+            }
+            if is_read_only {
+                shared.read_only.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Some(submitted) = submitted {
+                shared.record(self.task, submitted.elapsed());
+            }
+        }
+        Ok(())
+    }
+
+    /// `true`: it only read.
+    async fn request(&self, database: &Database, pair: Pair, index: usize) -> Result<bool, Error> {
+        let Load { durability, reads, read_only_ppm, failing_ppm, .. } = self.load;
+        if reads > 0 {
+            database.read(|db| read(db, pair, reads))?;
+        }
+        if chance(index, read_only_ppm) {
+            return Ok(true);
+        }
+        let fails = chance(index, failing_ppm);
+        match transfer(database, durability, pair, fails).await {
+            Err(Error::Sqlite { .. }) if fails => Ok(false),
+            answer => answer.map(|()| false),
+        }
+    }
+}
+
+fn read(db: &Transaction<'_>, pair: Pair, count: usize) -> Result<(), Error> {
+    let mut statement = db.statement(&BALANCE)?;
+    for _ in 0..count {
+        statement.query_row([pair.credit], |row| row.get::<_, i64>(0))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn transfer(
+    database: &Database,
+    durability: Durability,
+    pair: Pair,
+    fails: bool,
+) -> Pending<(), Error> {
+    database.write(durability, move |db| {
+        db.statement(&CREDIT)?.execute((AMOUNT, pair.credit))?;
+        if fails {
+            return Err(rusqlite::Error::InvalidQuery.into());
+        }
+        db.statement(&DEBIT)?.execute((AMOUNT, pair.debit))?;
+        Ok(())
+    })
+}

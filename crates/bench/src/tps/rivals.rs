@@ -1,0 +1,148 @@
+//! What others would pick instead, measured on the same work: libraries of Rust and Node.
+//!
+//! Each has a driver in `bench/rivals`: a program of its own, because each brings an SQLite that
+//! would clash with ours. It reads a plan and answers with what it measured
+//! (`docs/formats/7-rival-drivers.md`).
+//!
+//! # Invariants
+//! - A driver that cannot be had on this machine is absent, with the reason; it has no figures.
+//! - An answer counts only if the settings that the driver read back are the plan's.
+//!
+//! # Not here
+//! - How a library runs a transaction → `bench/rivals`.
+//! - Whether the balances still sum up → `accounts.rs`, for every candidate alike.
+
+mod answer;
+mod plan;
+mod process;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+pub(super) use self::answer::{About, Answer};
+pub(super) use self::plan::{DriverPlan, Synchronous};
+
+use self::process::Program;
+use super::accounts::Pairs;
+use crate::suite::Case;
+
+/// Callers of a driver, as published.
+const CONCURRENCY: usize = 1_000;
+/// Enough for statements to be prepared and the hot pages to be read.
+const WARMUP_SECONDS: f64 = 0.3;
+/// For a driver to say who it is. Node takes 50 ms.
+const ABOUT_TIME_MAX: Duration = Duration::from_secs(30);
+/// For what is around the measured time: a thousand callers that each end their transaction on a
+/// disk that takes 20 ms for it, and the last checkpoint.
+const RUN_TIME_EXTRA_MAX: Duration = Duration::from_mins(1);
+
+/// What there is in the folder of the rivals.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) drivers: Vec<Driver>,
+    pub(super) absent: Vec<Absent>,
+}
+
+/// A rival that cannot be measured here.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Absent {
+    pub(super) name: String,
+    pub(super) reason: String,
+}
+
+/// A rival that can.
+#[derive(Debug)]
+pub(super) struct Driver {
+    pub(super) about: About,
+    program: Program,
+}
+
+/// What the rivals of one table do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Workload<'a> {
+    /// In WAL mode, with the accounts in it.
+    pub(super) database: &'a Path,
+    /// What [`write_pairs`] wrote.
+    pub(super) pairs: &'a Path,
+    pub(super) cache_kib: u32,
+    pub(super) synchronous: Synchronous,
+    /// How often a caller reads the credit's balance before its transaction.
+    pub(super) reads: usize,
+}
+
+/// Builds every driver in the folder `rivals`, where that was not done before. All that comes from
+/// it goes into `target`, and the folder stays as it is.
+pub(super) fn find(rivals: &Path, target: &Path, bar: &ProgressBar) -> Found {
+    let mut found = Found::default();
+    let folders = match setup::folders(rivals) {
+        Ok(folders) => folders,
+        Err(error) => {
+            found.absent.push(Absent { name: "rivals".to_owned(), reason: format!("{error:#}") });
+            return found;
+        }
+    };
+    for (name, folder) in folders {
+        bar.set_message(format!("{name}: building"));
+        match setup::prepare(&name, &folder, target).and_then(Driver::start) {
+            Ok(driver) => found.drivers.push(driver),
+            Err(error) => found.absent.push(Absent { name, reason: format!("{error:#}") }),
+        }
+    }
+    found
+}
+
+/// A case for each driver, in the order in which they were found.
+pub(super) fn cases<'a>(found: &'a Found, workload: Workload<'a>) -> Vec<Case<'a>> {
+    let case = |driver: &'a Driver| {
+        Case::new(driver.about.to_string(), move |duration| {
+            let plan = DriverPlan::new(workload, duration);
+            Ok(driver.run(&plan)?.to_sample())
+        })
+    };
+    found.drivers.iter().map(case).collect()
+}
+
+/// Writes the transactions as drivers read them.
+pub(super) fn write_pairs(path: &Path, pairs: &Pairs) -> anyhow::Result<()> {
+    let write = || {
+        let mut file = BufWriter::new(File::create(path)?);
+        for pair in pairs.iter() {
+            file.write_all(&pair.credit.to_le_bytes())?;
+            file.write_all(&pair.debit.to_le_bytes())?;
+        }
+        file.flush()
+    };
+    write().with_context(|| format!("writing {}", path.display()))
+}
+
+impl Driver {
+    /// One that answers; what was built may still not run on this machine.
+    fn start(program: Program) -> anyhow::Result<Self> {
+        let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
+        Ok(Self { about: answer::parse(&output).context("`about`")?, program })
+    }
+
+    /// Carries out the plan.
+    pub(super) fn run(&self, plan: &DriverPlan<'_>) -> anyhow::Result<Answer> {
+        self.ask(plan).with_context(|| format!("the driver of {}", self.about))
+    }
+
+    fn ask(&self, plan: &DriverPlan<'_>) -> anyhow::Result<Answer> {
+        let time_max = plan.duration() + RUN_TIME_EXTRA_MAX;
+        let input = serde_json::to_string(plan)?;
+        let output = process::run(&mut self.program.command(), &input, time_max)?;
+        let answer: Answer = answer::parse(&output)?;
+        ensure!(answer.about == self.about, "answers as {:?}", answer.about);
+        answer.check(plan)?;
+        Ok(answer)
+    }
+}

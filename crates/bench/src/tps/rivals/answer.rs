@@ -1,0 +1,98 @@
+//! What a driver says: the answers of `docs/formats/7-rival-drivers.md`.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::plan::DriverPlan;
+use super::process::Output;
+use crate::measure::{Latency, Sample};
+
+/// Who drives what.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(in crate::tps) struct About {
+    /// The library.
+    pub(in crate::tps) driver: String,
+    pub(in crate::tps) version: String,
+    /// SQLite's version.
+    pub(in crate::tps) sqlite: String,
+    /// What runs the library: compiler or interpreter, with its version.
+    pub(in crate::tps) runtime: String,
+    /// Whether many callers wait at once, or one caller works.
+    pub(in crate::tps) concurrent: bool,
+}
+
+/// What a driver measured.
+#[derive(Clone, Debug, Deserialize)]
+pub(in crate::tps) struct Answer {
+    #[serde(flatten)]
+    pub(in crate::tps) about: About,
+    /// Whose commit returned in the measured time.
+    pub(in crate::tps) transactions: u64,
+    pub(in crate::tps) seconds: f64,
+    pub(in crate::tps) latency_us: Percentiles,
+    pub(in crate::tps) settings: Settings,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(in crate::tps) struct Percentiles {
+    pub(in crate::tps) p50: f64,
+    pub(in crate::tps) p95: f64,
+    pub(in crate::tps) p99: f64,
+    pub(in crate::tps) max: f64,
+}
+
+/// As SQLite answers the PRAGMAs of these names, on the connection that writes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(in crate::tps) struct Settings {
+    pub(in crate::tps) journal_mode: String,
+    pub(in crate::tps) synchronous: i64,
+    pub(in crate::tps) cache_size: i64,
+}
+
+/// What the one line says, or the error that it names.
+pub(super) fn parse<T: DeserializeOwned>(output: &Output) -> anyhow::Result<T> {
+    let parsed: Result<Value, _> = serde_json::from_str(&output.stdout);
+    if let Some(error) = parsed.as_ref().ok().and_then(|answer| answer["error"].as_str()) {
+        bail!("{error}");
+    }
+    output.check()?;
+    let answer = parsed.context("an answer that is not one line of JSON")?;
+    serde_json::from_value(answer).context("an answer that is not of Format 7")
+}
+
+impl Answer {
+    /// Was it the work of the plan, with the plan's durability?
+    pub(super) fn check(&self, plan: &DriverPlan<'_>) -> anyhow::Result<()> {
+        let expected = plan.settings();
+        ensure!(
+            self.settings == expected,
+            "ran with {:?}, where the plan says {expected:?}",
+            self.settings
+        );
+        ensure!(self.transactions > 0, "no transaction");
+        // Half leaves room for how a driver cuts its time; less would be another measurement.
+        let is_long_enough = self.seconds.is_finite() && self.seconds >= plan.seconds / 2.0;
+        ensure!(is_long_enough, "{} s, where the plan says {} s", self.seconds, plan.seconds);
+        Ok(())
+    }
+
+    pub(super) fn to_sample(&self) -> Sample {
+        let Percentiles { p50, p95, p99, max } = self.latency_us;
+        let latency = Latency { p50_us: p50, p95_us: p95, p99_us: p99, max_us: max };
+        let elapsed = Duration::from_secs_f64(self.seconds);
+        Sample { latency: Some(latency), ..Sample::new(self.transactions, elapsed) }
+    }
+}
+
+/// As a row of a table is called.
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let callers = if self.concurrent { "" } else { ", one caller" };
+        write!(f, "{} {}{callers}", self.driver, self.version)
+    }
+}

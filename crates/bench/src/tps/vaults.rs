@@ -1,0 +1,243 @@
+//! Many databases at once: thousands of encrypted vaults, of which some are busy and most are not.
+//!
+//! Every vault is a copy of one file: a hundred accounts under a key. Opening, locking and writing
+//! cost what they cost for files that differ.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use engine::{Database, Databases, Durability, Encryption, Error, Key, Limits, Options, Profile};
+use indicatif::ProgressBar;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use tokio::runtime::Runtime;
+
+use super::accounts::{self, Pair};
+use super::producers::transfer;
+use crate::measure::{Latencies, Sample, now};
+use crate::suite::{Case, Section};
+
+const ACCOUNTS: i64 = 100;
+const CALLERS: usize = 1_000;
+/// Vaults that are in use at a time.
+const ACTIVE_MAX: usize = 1_000;
+/// Callers of the quiet vault; each waits a while between two transactions.
+const QUIET_PAUSE: Duration = Duration::from_millis(2);
+
+/// The files of the vaults.
+#[derive(Clone)]
+pub(super) struct Vaults {
+    paths: Arc<Vec<PathBuf>>,
+    runtime: Arc<Runtime>,
+}
+
+impl Vaults {
+    /// Makes `count` of them in `folder`.
+    pub(super) fn create(
+        folder: &Path,
+        count: usize,
+        runtime: &Arc<Runtime>,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Self> {
+        let folder = folder.join("vaults");
+        std::fs::create_dir_all(&folder).context("the folder of the vaults")?;
+        let template = folder.join("template.db");
+        let profile = Profile::SERVER;
+        let (db, _) = engine::open_connection(&template, &encryption(), profile, false, true)?;
+        accounts::load(&db, ACCOUNTS, &ProgressBar::hidden())?;
+        db.close().map_err(|(_, error)| error)?;
+        bar.set_length(count as u64);
+        bar.set_position(0);
+        let mut paths = Vec::with_capacity(count);
+        for index in 0..count {
+            let path = folder.join(format!("{index}.db"));
+            std::fs::copy(&template, &path).context("copying a vault")?;
+            paths.push(path.canonicalize()?);
+            bar.inc(1);
+        }
+        Ok(Self { paths: Arc::new(paths), runtime: Arc::clone(runtime) })
+    }
+
+    /// Throughput, opening, memory and fairness.
+    pub(super) fn section(&self) -> Section<'static> {
+        let active = ACTIVE_MAX.min(self.paths.len());
+        let case = |name: String, run: fn(&Self, Duration) -> anyhow::Result<Sample>| {
+            let vaults = self.clone();
+            Case::new(name, move |duration| run(&vaults, duration))
+        };
+        let count = self.paths.len();
+        Section {
+            name: "vaults",
+            title: format!(
+                "{count} encrypted vaults (chacha20), {CALLERS} callers; latency is a request's: \
+                 finding or opening the vault, and its answer"
+            ),
+            cases: vec![
+                case("one vault".to_owned(), |vaults, duration| vaults.busy(1, duration)),
+                case(format!("{active} active, power law"), |vaults, duration| {
+                    vaults.busy(ACTIVE_MAX, duration)
+                }),
+                case(format!("all {count} active, evenly"), |vaults, duration| {
+                    vaults.busy(usize::MAX, duration)
+                }),
+                case("opening closed vaults, one caller".to_owned(), Self::opening),
+                case("a quiet vault alone".to_owned(), |vaults, duration| {
+                    vaults.quiet(0, duration)
+                }),
+                case("a quiet vault beside a saturated one".to_owned(), |vaults, duration| {
+                    vaults.quiet(CALLERS, duration)
+                }),
+            ],
+        }
+    }
+
+    fn start(&self) -> anyhow::Result<Arc<Databases>> {
+        let entered = self.runtime.enter();
+        let databases = Databases::start(Limits::default())?;
+        drop(entered);
+        Ok(Arc::new(databases))
+    }
+
+    fn open(&self, databases: &Databases, vault: usize) -> engine::Result<Arc<Database>> {
+        databases.open(&self.paths[vault], || Options::new(encryption()))
+    }
+
+    /// All callers write to the `active` first vaults; with all of them active, evenly.
+    fn busy(&self, active: usize, duration: Duration) -> anyhow::Result<Sample> {
+        let databases = self.start()?;
+        let is_even = active > self.paths.len();
+        let active = active.min(self.paths.len());
+        let memory_before = resident_bytes();
+        let draw = move |random: &mut SmallRng| {
+            let uniform: f64 = random.random();
+            let share = if is_even { uniform } else { uniform.powi(4) };
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of a count of files"
+            )]
+            let vault = (active as f64 * share) as usize;
+            vault.min(active - 1)
+        };
+        let mut sample = self.run(&databases, CALLERS, duration, draw)?;
+        #[expect(clippy::cast_precision_loss, reason = "bytes of memory and a count of files")]
+        let per_vault = resident_bytes().saturating_sub(memory_before) as f64
+            / databases.open_count().max(1) as f64;
+        if active > 1 {
+            sample.facts.push(("memory per open vault, KB", per_vault / 1024.0));
+        }
+        Ok(sample)
+    }
+
+    fn run(
+        &self,
+        databases: &Arc<Databases>,
+        callers: usize,
+        duration: Duration,
+        draw: impl Fn(&mut SmallRng) -> usize + Send + Sync + 'static,
+    ) -> anyhow::Result<Sample> {
+        let (is_over, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let draw = Arc::new(draw);
+        self.runtime.block_on(async {
+            let start = now();
+            let tasks: Vec<_> = (0..callers)
+                .map(|caller| {
+                    let (vaults, databases) = (self.clone(), Arc::clone(databases));
+                    let (is_over, written) = (Arc::clone(&is_over), Arc::clone(&written));
+                    let draw = Arc::clone(&draw);
+                    tokio::spawn(async move {
+                        let mut random = SmallRng::seed_from_u64(caller as u64);
+                        let mut latencies = Latencies::new();
+                        while !is_over.load(Ordering::Relaxed) {
+                            let vault = draw(&mut random);
+                            let asked = now();
+                            vaults.request(&databases, vault).await?;
+                            latencies.record(asked.elapsed());
+                            written.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Ok::<_, Error>(latencies)
+                    })
+                })
+                .collect();
+            tokio::time::sleep(duration).await;
+            let (count, elapsed) = (written.load(Ordering::Relaxed), start.elapsed());
+            is_over.store(true, Ordering::Relaxed);
+            let mut all = Latencies::new();
+            for task in tasks {
+                all.merge(&task.await??);
+            }
+            let mut sample = Sample::new(count, elapsed);
+            sample.latency = all.latency();
+            Ok(sample)
+        })
+    }
+
+    async fn request(&self, databases: &Databases, vault: usize) -> Result<(), Error> {
+        let database = self.open(databases, vault)?;
+        transfer(&database, Durability::Os, Pair { credit: 7, debit: 8 }, false).await
+    }
+
+    /// One after the other, each for the first time.
+    fn opening(&self, duration: Duration) -> anyhow::Result<Sample> {
+        let databases = self.start()?;
+        let (mut latencies, start) = (Latencies::new(), now());
+        let mut count = 0;
+        // Later ones than those that the other cases keep in the system's cache.
+        for vault in (0..self.paths.len()).rev() {
+            let asked = now();
+            let database = self.open(&databases, vault)?;
+            database
+                .read::<_, Error>(|db| Ok(db.query_row(accounts::BALANCE_SQL, [1], |_| Ok(()))?))?;
+            latencies.record(asked.elapsed());
+            count += 1;
+            if start.elapsed() > duration {
+                break;
+            }
+        }
+        let mut sample = Sample::new(count, start.elapsed());
+        sample.latency = latencies.latency();
+        Ok(sample)
+    }
+
+    /// One caller of a vault of its own, with pauses, beside `others` who saturate another.
+    fn quiet(&self, others: usize, duration: Duration) -> anyhow::Result<Sample> {
+        let databases = self.start()?;
+        let quiet = self.paths.len() - 1;
+        let vaults = self.clone();
+        let one = Arc::clone(&databases);
+        let task = self.runtime.spawn(async move {
+            let (mut latencies, start) = (Latencies::new(), now());
+            let mut count = 0;
+            while start.elapsed() < duration {
+                tokio::time::sleep(QUIET_PAUSE).await;
+                let asked = now();
+                vaults.request(&one, quiet).await?;
+                latencies.record(asked.elapsed());
+                count += 1;
+            }
+            let mut sample = Sample::new(count, start.elapsed());
+            sample.latency = latencies.latency();
+            Ok::<_, Error>(sample)
+        });
+        if others > 0 {
+            self.run(&databases, others, duration, |_| 0)?;
+        }
+        Ok(self.runtime.block_on(task)??)
+    }
+}
+
+fn encryption() -> Encryption {
+    Encryption::Key { key: Key::from_bytes([7; 32]), cipher: None }
+}
+
+/// What this process has in memory; 0 where the system does not say.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next());
+    kilobytes.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) * 1024
+}

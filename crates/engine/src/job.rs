@@ -1,0 +1,267 @@
+//! One write on its way: from its caller to the writer and back, in one allocation.
+//!
+//! A closure, its result and the caller's waker share one `Arc`. The caller's side is [`Pending`];
+//! the writer's is [`Queued`] until the batch has ended, and [`Settled`] after it.
+//!
+//! # Invariants
+//! - A caller is always answered: a `Queued` that is dropped answers [`Error::Closed`], a
+//!   `Settled` that is dropped answers what the closure returned.
+//! - An answer is visible before its waker is called, so none is lost.
+//! - The closure runs under no lock that a caller takes.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use crate::error::{Error, Result};
+use crate::sync::{Mutex, MutexGuard};
+use crate::transaction::Transaction;
+
+/// How safe a write is when its caller hears `Ok`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// Committed: survives the end of this program, not a power loss. (With the profile's
+    /// `synchronous`.)
+    Os,
+    /// Committed and flushed to the disk: survives a power loss.
+    Disk,
+}
+
+/// The answer to a write: a future, or for plain threads [`Pending::wait`]. Dropping it cancels
+/// nothing.
+#[must_use = "the write happens anyway, but only this tells whether it did"]
+pub struct Pending<T, E>(Arc<dyn Answer<T, E>>);
+
+impl<T, E> Pending<T, E> {
+    /// Blocks this thread until the answer is there.
+    ///
+    /// # Panics
+    /// Inside an asynchronous task; await it there. The task's thread may be the one that answers
+    /// come through.
+    pub fn wait(self) -> Result<T, E> {
+        // Only tokio knows whether this thread may block; its own blocking calls ask.
+        let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
+        drop(sender);
+        drop(receiver.blocking_recv());
+        thread_local! {
+            static WAKER: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        }
+        WAKER.with(|waker| {
+            loop {
+                if let Poll::Ready(answer) = self.0.poll(waker) {
+                    return answer;
+                }
+                std::thread::park();
+            }
+        })
+    }
+}
+
+impl<T, E> Future for Pending<T, E> {
+    type Output = Result<T, E>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll(context.waker())
+    }
+}
+
+impl<T, E> std::fmt::Debug for Pending<T, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pending")
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Makes a closure into a job and the answer that its caller waits for.
+pub(crate) fn job<T, E, F>(durability: Durability, closure: F) -> (Queued, Pending<T, E>)
+where
+    F: Fn(&Transaction<'_>) -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<Error> + Send + 'static,
+{
+    let work = Work { closure: Some(closure), result: None };
+    let slot =
+        Arc::new(Slot { durability, work: Mutex::new(work), reply: Mutex::new(Reply::default()) });
+    (Queued(Some(Arc::<Slot<F, T, E>>::clone(&slot))), Pending(slot))
+}
+
+struct Slot<F, T, E> {
+    durability: Durability,
+    /// The writer's side.
+    work: Mutex<Work<F, T, E>>,
+    /// What both sides meet in.
+    reply: Mutex<Reply<T, E>>,
+}
+
+struct Work<F, T, E> {
+    /// `None` once answered.
+    closure: Option<F>,
+    /// Of its last run.
+    result: Option<Result<T, E>>,
+}
+
+struct Reply<T, E> {
+    answer: Option<Result<T, E>>,
+    waker: Option<Waker>,
+}
+
+impl<T, E> Default for Reply<T, E> {
+    fn default() -> Self {
+        Self { answer: None, waker: None }
+    }
+}
+
+/// The caller's side of a slot, whatever its closure.
+trait Answer<T, E>: Send + Sync {
+    fn poll(&self, waker: &Waker) -> Poll<Result<T, E>>;
+}
+
+/// The writer's side of a slot, whatever its types.
+trait Job: Send + Sync {
+    fn durability(&self) -> Durability;
+    /// Runs the closure and keeps its result. Says whether it wants its changes kept.
+    fn run(&self, transaction: &Transaction<'_>) -> bool;
+    /// Makes a success, or a result that never came, an error. A failure stays what it is.
+    fn fail(&self, error: Error);
+    fn is_ok(&self) -> bool;
+    /// Gives the result to the caller.
+    fn answer(&self);
+}
+
+impl<F, T, E> Slot<F, T, E> {
+    fn work(&self) -> MutexGuard<'_, Work<F, T, E>> {
+        self.work.lock().expect("the closure's panics are caught")
+    }
+
+    fn reply(&self) -> MutexGuard<'_, Reply<T, E>> {
+        self.reply.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+impl<F, T, E> Answer<T, E> for Slot<F, T, E>
+where
+    F: Send,
+    T: Send,
+    E: Send,
+{
+    fn poll(&self, waker: &Waker) -> Poll<Result<T, E>> {
+        let mut reply = self.reply();
+        if let Some(answer) = reply.answer.take() {
+            return Poll::Ready(answer);
+        }
+        match &mut reply.waker {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+        Poll::Pending
+    }
+}
+
+impl<F, T, E> Job for Slot<F, T, E>
+where
+    F: Fn(&Transaction<'_>) -> Result<T, E> + Send,
+    T: Send,
+    E: From<Error> + Send,
+{
+    fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    fn run(&self, transaction: &Transaction<'_>) -> bool {
+        let mut work = self.work();
+        let closure = work.closure.as_ref().expect("it is not answered yet");
+        // A panic leaves nothing half-done behind: the batch takes the database back.
+        let outcome = catch_unwind(AssertUnwindSafe(|| closure(transaction)));
+        let result = outcome.unwrap_or_else(|_panic| Err(Error::Panicked.into()));
+        let is_ok = result.is_ok();
+        work.result = Some(result);
+        is_ok
+    }
+
+    fn fail(&self, error: Error) {
+        let mut work = self.work();
+        if !matches!(work.result, Some(Err(_))) {
+            work.result = Some(Err(error.into()));
+        }
+    }
+
+    fn is_ok(&self) -> bool {
+        matches!(self.work().result, Some(Ok(_)))
+    }
+
+    fn answer(&self) {
+        let mut work = self.work();
+        let (closure, result) = (work.closure.take(), work.result.take());
+        drop(work);
+        let mut reply = self.reply();
+        reply.answer = result;
+        let waker = reply.waker.take();
+        drop(reply);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        // Last: what it owns may be large, and its caller need not wait for that.
+        drop(closure);
+    }
+}
+
+/// A transaction that waits, or runs in a batch that has not ended.
+pub(crate) struct Queued(Option<Arc<dyn Job>>);
+
+impl Queued {
+    pub(crate) fn durability(&self) -> Durability {
+        self.job().durability()
+    }
+
+    /// Runs it, perhaps again. Says whether it wants its changes kept.
+    pub(crate) fn run(&self, transaction: &Transaction<'_>) -> bool {
+        self.job().run(transaction)
+    }
+
+    /// Makes a success, or a result that never came, an error. A failure stays what it is.
+    pub(crate) fn fail(&self, error: Error) {
+        self.job().fail(error);
+    }
+
+    /// Did its last run succeed?
+    pub(crate) fn is_ok(&self) -> bool {
+        self.job().is_ok()
+    }
+
+    /// Its batch has ended: what it returned is final.
+    pub(crate) fn settle(mut self) -> Settled {
+        Settled(self.0.take().expect("only settle and drop take it"))
+    }
+
+    fn job(&self) -> &dyn Job {
+        &**self.0.as_ref().expect("only settle and drop take it")
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        if let Some(job) = self.0.take() {
+            job.fail(Error::Closed);
+            job.answer();
+        }
+    }
+}
+
+/// A transaction whose batch has ended. Dropping it answers its caller.
+pub(crate) struct Settled(Arc<dyn Job>);
+
+impl Drop for Settled {
+    fn drop(&mut self) {
+        self.0.answer();
+    }
+}

@@ -1,0 +1,274 @@
+//! The transactions of a batch, in stretches that share an undo point.
+//!
+//! The undo point is BEGIN for the first stretch of a batch, and a savepoint for each further one.
+//! A transaction that fails after it wrote takes its stretch back; what had succeeded there runs
+//! again, without it. How long a stretch is, `isolation.rs` says.
+//!
+//! # Invariants
+//! - Whatever runs again had succeeded, and sees what it saw before; what failed after it wrote
+//!   never runs again.
+//! - A closure cannot end the batch's transaction: an authorizer refuses it BEGIN, COMMIT and
+//!   ROLLBACK, and our savepoint's name. What SQLite rolls back by itself shows as autocommit after
+//!   the closure.
+//! - A closure's own savepoints cannot reach a neighbour: from the first that it prepares on, each
+//!   transaction of this connection runs in a savepoint of its own, which ends those within it.
+//! - A deferred foreign key that is violated when a closure ends fails that closure, so COMMIT
+//!   never meets it: the counter is zero before each transaction.
+//!
+//! # Not here
+//! - How a batch begins and ends → `writer.rs`.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, ffi};
+
+use crate::clock::Budget;
+use crate::error::{Error, Result, sqlite};
+use crate::isolation::FailureRate;
+use crate::job::Queued;
+use crate::session::Session;
+use crate::transaction::Sql;
+use crate::writer::{BEGIN, ROLLBACK};
+
+const SAVEPOINT_NAME: &str = "engine_transaction";
+
+static SAVEPOINT: Sql = Sql::new("SAVEPOINT engine_transaction");
+static ROLLBACK_TO: Sql = Sql::new("ROLLBACK TO engine_transaction");
+static RELEASE: Sql = Sql::new("RELEASE engine_transaction");
+
+/// An error that is the whole batch's.
+pub(crate) type WholeBatch<T> = Result<T, Arc<str>>;
+
+/// Runs transactions on a connection that has a batch open.
+pub(crate) struct Runner {
+    pub(crate) session: Session,
+    has_foreign_keys: bool,
+    failures: FailureRate,
+    closures: Arc<ClosureWatch>,
+}
+
+/// What the authorizer knows of the closures.
+#[derive(Default)]
+struct ClosureWatch {
+    is_running: AtomicBool,
+    /// One has prepared a SAVEPOINT.
+    has_savepoints: AtomicBool,
+}
+
+/// How far a batch has come.
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(crate) ran_count: usize,
+    /// How many of these succeeded.
+    pub(crate) ok_count: usize,
+}
+
+/// What one transaction left behind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// It succeeded.
+    Success,
+    /// It failed before it wrote.
+    Nothing,
+    /// It failed, and what it wrote must be undone.
+    Remains,
+    /// It opened savepoints where it has none of its own around it.
+    Savepoints,
+}
+
+impl Runner {
+    /// On that connection, whose authorizer it sets.
+    pub(crate) fn new(mut connection: Connection, has_foreign_keys: bool) -> Result<Self> {
+        let closures = Arc::new(ClosureWatch::default());
+        let watch = Arc::clone(&closures);
+        connection
+            .authorizer(Some(move |context: AuthContext<'_>| watch.authorize(context.action)))
+            .map_err(sqlite("authorizer"))?;
+        let session = Session::new(connection);
+        Ok(Self { session, has_foreign_keys, failures: FailureRate::default(), closures })
+    }
+
+    /// Runs `jobs` from the first on; `progress` says how far it came, also
+    /// after an error.
+    pub(crate) fn run_stretches(
+        &mut self,
+        jobs: &[Queued],
+        progress: &mut Progress,
+        time_max: Duration,
+    ) -> WholeBatch<()> {
+        let mut budget = Budget::new(time_max);
+        while progress.ran_count < jobs.len() && !budget.is_spent() {
+            let first = progress.ran_count;
+            let stretch = self.stretch();
+            // A batch of one has its undo point already.
+            if stretch == 1 && jobs.len() > 1 {
+                progress.ran_count += 1;
+                let left = self.run_apart(&jobs[first])?;
+                progress.ok_count += usize::from(left == Left::Success);
+                self.failures.observe(left == Left::Remains);
+                budget.step();
+                continue;
+            }
+            let last = first.saturating_add(stretch).min(jobs.len());
+            if first > 0 {
+                self.session.run(&SAVEPOINT).map_err(whole_batch)?;
+            }
+            self.run_stretch(jobs, first..last, progress, &mut budget)?;
+            if first > 0 {
+                self.session.run(&RELEASE).map_err(whole_batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many transactions may share an undo point.
+    fn stretch(&self) -> usize {
+        let has_savepoints = self.closures.has_savepoints.load(Ordering::Relaxed);
+        if has_savepoints { 1 } else { self.failures.stretch() }
+    }
+
+    /// Runs a stretch until its end, the first failure that had to be undone, or the end of the
+    /// budget. The undo point stands: BEGIN if the stretch is the batch's first, else a savepoint.
+    fn run_stretch(
+        &mut self,
+        jobs: &[Queued],
+        stretch: Range<usize>,
+        progress: &mut Progress,
+        budget: &mut Budget,
+    ) -> WholeBatch<()> {
+        let first = stretch.start;
+        let ok_count_before = progress.ok_count;
+        for index in stretch {
+            progress.ran_count = index + 1;
+            let left = self.run_one(&jobs[index])?;
+            self.failures.observe(left == Left::Remains);
+            match left {
+                Left::Success => progress.ok_count += 1,
+                Left::Nothing => {}
+                Left::Remains | Left::Savepoints => {
+                    self.undo(first)?;
+                    if left == Left::Remains {
+                        self.run_again(&jobs[first..index], first)?;
+                    } else {
+                        self.run_again_apart(&jobs[first..=index])?;
+                    }
+                    let ok_count = jobs[first..=index].iter().filter(|job| job.is_ok()).count();
+                    progress.ok_count = ok_count_before + ok_count;
+                    return Ok(());
+                }
+            }
+            if budget.step() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs what had succeeded once more. A closure that now fails, though nothing before it has
+    /// changed, does not depend on the database alone: from there on each gets a savepoint.
+    fn run_again(&self, jobs: &[Queued], first: usize) -> WholeBatch<()> {
+        for job in jobs.iter().filter(|job| job.is_ok()) {
+            if !matches!(self.run_one(job)?, Left::Success) {
+                self.undo(first)?;
+                return self.run_again_apart(jobs);
+            }
+        }
+        Ok(())
+    }
+
+    fn run_again_apart(&self, jobs: &[Queued]) -> WholeBatch<()> {
+        jobs.iter().filter(|job| job.is_ok()).try_for_each(|job| self.run_apart(job).map(drop))
+    }
+
+    /// Takes back what was written since the undo point of the stretch that began at `first`.
+    fn undo(&self, first: usize) -> WholeBatch<()> {
+        let undone = if first == 0 {
+            self.session.run(&ROLLBACK).and_then(|()| self.session.run(&BEGIN))
+        } else {
+            self.session.run(&ROLLBACK_TO)
+        };
+        undone.map_err(whole_batch)
+    }
+
+    /// Runs one transaction in a savepoint of its own.
+    fn run_apart(&self, job: &Queued) -> WholeBatch<Left> {
+        self.session.run(&SAVEPOINT).map_err(whole_batch)?;
+        let left = self.run_one(job)?;
+        if matches!(left, Left::Remains | Left::Nothing) {
+            self.session.run(&ROLLBACK_TO).map_err(whole_batch)?;
+        }
+        self.session.run(&RELEASE).map_err(whole_batch)?;
+        Ok(left)
+    }
+
+    /// Runs one transaction. An error here is the whole batch's.
+    fn run_one(&self, job: &Queued) -> WholeBatch<Left> {
+        let had_savepoints = self.closures.has_savepoints.load(Ordering::Relaxed);
+        self.session.with(|transaction| {
+            transaction.start();
+            self.closures.is_running.store(true, Ordering::Relaxed);
+            let mut is_ok = job.run(transaction);
+            self.closures.is_running.store(false, Ordering::Relaxed);
+            let connection = transaction.untouched();
+            if connection.is_autocommit() {
+                return Err("SQLite rolled back the whole transaction".into());
+            }
+            if is_ok && self.has_foreign_keys {
+                let is_violated = sqlite3mc_sys::has_deferred_violation(connection);
+                if is_violated.map_err(whole_batch)? {
+                    job.fail(deferred_violation());
+                    is_ok = false;
+                }
+            }
+            if !had_savepoints && self.closures.has_savepoints.load(Ordering::Relaxed) {
+                return Ok(Left::Savepoints);
+            }
+            Ok(match (is_ok, transaction.may_have_written()) {
+                (true, _) => Left::Success,
+                (false, false) => Left::Nothing,
+                (false, true) => Left::Remains,
+            })
+        })
+    }
+}
+
+impl ClosureWatch {
+    /// What a closure may do: everything but end, or tamper with, the transaction that its
+    /// neighbours share.
+    fn authorize(&self, action: AuthAction<'_>) -> Authorization {
+        if !self.is_running.load(Ordering::Relaxed) {
+            return Authorization::Allow;
+        }
+        match action {
+            AuthAction::Transaction { .. } => Authorization::Deny,
+            AuthAction::Savepoint { savepoint_name, .. }
+                if savepoint_name.eq_ignore_ascii_case(SAVEPOINT_NAME) =>
+            {
+                Authorization::Deny
+            }
+            AuthAction::Savepoint { .. } => {
+                self.has_savepoints.store(true, Ordering::Relaxed);
+                Authorization::Allow
+            }
+            _ => Authorization::Allow,
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn whole_batch(error: rusqlite::Error) -> Arc<str> {
+    error.to_string().into()
+}
+
+fn deferred_violation() -> Error {
+    let code = ffi::Error::new(ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
+    let message = Some("FOREIGN KEY constraint failed".to_owned());
+    Error::Sqlite {
+        context: "end of the transaction",
+        source: rusqlite::Error::SqliteFailure(code, message),
+    }
+}

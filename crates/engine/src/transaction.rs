@@ -1,0 +1,250 @@
+//! What a closure works with: the connection inside its transaction, and statements that stay
+//! prepared.
+//!
+//! A [`Sql`] is a static: it finds its prepared statement on any connection by an index, where
+//! `prepare_cached` hashes the text each time.
+//!
+//! # Invariants
+//! - What a transaction may have written is never underestimated: it decides whether a failure
+//!   must be undone. Statements that change rows are counted by SQLite; whatever else writes
+//!   (schema changes, PRAGMAs, incremental BLOBs, anything through the bare connection) counts as a
+//!   write unseen.
+//!
+//! # Not here
+//! - Where a transaction begins and ends → `writer.rs`, `readers.rs`.
+
+use std::cell::{Cell, RefCell};
+use std::ops::{Deref, DerefMut};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rusqlite::{Connection, Statement};
+
+/// A statement's text, with its place among the prepared statements of every connection.
+///
+/// Made once, as a `static`:
+/// ```
+/// static CREDIT: engine::Sql = engine::Sql::new("UPDATE account SET balance = balance + ?1");
+/// ```
+#[derive(Debug)]
+pub struct Sql {
+    text: &'static str,
+    place: OnceLock<usize>,
+}
+
+static PLACES_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+impl Sql {
+    /// Takes one statement; what follows a semicolon is an error when it is first prepared.
+    pub const fn new(text: &'static str) -> Self {
+        Self { text, place: OnceLock::new() }
+    }
+
+    /// Dense over the program, in order of first use.
+    fn place(&self) -> usize {
+        *self.place.get_or_init(|| PLACES_COUNT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// The connection inside a transaction. Dereferences to [`rusqlite::Connection`].
+pub struct Transaction<'c> {
+    connection: &'c Connection,
+    /// By [`Sql::place`]. A place is empty before its first use and while its statement is lent.
+    prepared: RefCell<Vec<Option<Box<Prepared<'c>>>>>,
+    effect: Cell<Effect>,
+    changes_before: Cell<u64>,
+}
+
+struct Prepared<'c> {
+    statement: Statement<'c>,
+    effect: Effect,
+    /// Used since its parameters were last cleared.
+    is_used: bool,
+}
+
+/// What may have been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Effect {
+    Nothing,
+    /// Only rows, all of which SQLite counts.
+    Counted,
+    Unknown,
+}
+
+impl<'c> Transaction<'c> {
+    pub(crate) fn new(connection: &'c Connection) -> Self {
+        Self {
+            connection,
+            prepared: RefCell::default(),
+            effect: Cell::new(Effect::Nothing),
+            changes_before: Cell::new(0),
+        }
+    }
+
+    /// The prepared statement of that text: prepared at its first use on this connection, and kept.
+    pub fn statement(&self, sql: &'static Sql) -> rusqlite::Result<Held<'_, 'c>> {
+        let place = sql.place();
+        let kept = self.prepared.borrow_mut().get_mut(place).and_then(Option::take);
+        let prepared = match kept {
+            Some(prepared) => prepared,
+            // First use, or it is lent already further up: that one gets its place back, or this.
+            None => prepare(self.connection, sql.text)?,
+        };
+        self.effect.set(self.effect.get().max(prepared.effect));
+        Ok(Held { transaction: self, place, prepared: Some(prepared) })
+    }
+
+    /// Forgets what was written so far: from here on it is another's.
+    pub(crate) fn start(&self) {
+        self.effect.set(Effect::Nothing);
+        self.changes_before.set(self.connection.total_changes());
+    }
+
+    /// May anything have been written since the start?
+    pub(crate) fn may_have_written(&self) -> bool {
+        match self.effect.get() {
+            Effect::Nothing => false,
+            Effect::Counted => self.connection.total_changes() != self.changes_before.get(),
+            Effect::Unknown => true,
+        }
+    }
+
+    /// Clears the parameters of what was used.
+    pub(crate) fn clear_parameters(&self) {
+        for prepared in self.prepared.borrow_mut().iter_mut().flatten() {
+            if std::mem::take(&mut prepared.is_used) {
+                prepared.statement.clear_bindings();
+            }
+        }
+    }
+
+    /// The connection, for what certainly writes nothing.
+    pub(crate) fn untouched(&self) -> &'c Connection {
+        self.connection
+    }
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.effect.set(Effect::Unknown);
+        self.connection
+    }
+}
+
+impl std::fmt::Debug for Transaction<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").field("effect", &self.effect).finish_non_exhaustive()
+    }
+}
+
+fn prepare<'c>(connection: &'c Connection, text: &str) -> rusqlite::Result<Box<Prepared<'c>>> {
+    let statement = connection.prepare(text)?;
+    let changes_rows = ["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"].iter().any(|verb| {
+        text.trim_start().get(..verb.len()).is_some_and(|t| t.eq_ignore_ascii_case(verb))
+    });
+    let effect = match (statement.readonly(), changes_rows) {
+        (true, _) => Effect::Nothing,
+        (false, true) => Effect::Counted,
+        (false, false) => Effect::Unknown,
+    };
+    Ok(Box::new(Prepared { statement, effect, is_used: false }))
+}
+
+/// A prepared statement, lent. Dereferences to [`rusqlite::Statement`]; goes back when dropped. Its
+/// parameters keep what they were last bound to, so bind all of them.
+pub struct Held<'t, 'c> {
+    transaction: &'t Transaction<'c>,
+    place: usize,
+    /// `None` only while it is dropped.
+    prepared: Option<Box<Prepared<'c>>>,
+}
+
+impl<'c> Deref for Held<'_, 'c> {
+    type Target = Statement<'c>;
+
+    fn deref(&self) -> &Statement<'c> {
+        &self.prepared.as_ref().expect("only drop takes it").statement
+    }
+}
+
+impl<'c> DerefMut for Held<'_, 'c> {
+    fn deref_mut(&mut self) -> &mut Statement<'c> {
+        &mut self.prepared.as_mut().expect("only drop takes it").statement
+    }
+}
+
+impl std::fmt::Debug for Held<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Held").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Held<'_, '_> {
+    fn drop(&mut self) {
+        let Some(mut prepared) = self.prepared.take() else { return };
+        prepared.is_used = true;
+        let mut places = self.transaction.prepared.borrow_mut();
+        if places.len() <= self.place {
+            places.resize_with(self.place + 1, || None);
+        }
+        places[self.place] = Some(prepared);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static INSERT: Sql = Sql::new("INSERT INTO t VALUES (?1)");
+    static READ: Sql = Sql::new("SELECT x FROM t ORDER BY x");
+    static PRAGMA: Sql = Sql::new("PRAGMA user_version = 7");
+    static NO_ROW: Sql = Sql::new("UPDATE t SET x = 0 WHERE x > 99");
+
+    fn check(work: impl FnOnce(&Transaction<'_>)) -> bool {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1), (2)").unwrap();
+        let transaction = Transaction::new(&connection);
+        transaction.start();
+        work(&transaction);
+        transaction.may_have_written()
+    }
+
+    #[test]
+    fn a_statement_is_prepared_once_and_nests() {
+        check(|db| {
+            let mut outer = db.statement(&READ).unwrap();
+            let mut rows = outer.query([]).unwrap();
+            rows.next().unwrap().unwrap();
+            let inner: i64 = db.statement(&READ).unwrap().query_row([], |row| row.get(0)).unwrap();
+            assert_eq!(inner, 1);
+            let next: i64 = rows.next().unwrap().unwrap().get(0).unwrap();
+            assert_eq!(next, 2);
+        });
+    }
+
+    #[test]
+    fn parameters_do_not_stay() {
+        check(|db| {
+            db.statement(&INSERT).unwrap().execute([5]).unwrap();
+            db.clear_parameters();
+            db.statement(&INSERT).unwrap().raw_execute().unwrap();
+            let nulls = "SELECT count(*) FROM t WHERE x IS NULL";
+            let nulls: i64 = db.query_row(nulls, [], |row| row.get(0)).unwrap();
+            assert_eq!(nulls, 1);
+        });
+    }
+
+    #[test]
+    fn what_may_have_been_written_is_known() {
+        assert!(!check(|_| {}));
+        assert!(!check(|db| {
+            db.statement(&READ).unwrap().query_row([], |_| Ok(())).unwrap();
+        }));
+        assert!(!check(|db| assert_eq!(db.statement(&NO_ROW).unwrap().execute([]).unwrap(), 0)));
+        assert!(check(|db| assert_eq!(db.statement(&INSERT).unwrap().execute([1]).unwrap(), 1)));
+        assert!(check(|db| drop(db.statement(&PRAGMA).unwrap().execute([]).unwrap())));
+        assert!(check(|db| assert!(db.is_autocommit())), "through the bare connection");
+    }
+}
