@@ -17,6 +17,8 @@ mod sections;
 mod vaults;
 
 use std::fmt;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -118,7 +120,10 @@ const CIPHER_ROWS_MAX: i64 = 10_000_000;
 pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     anyhow::ensure!(plan.rows > 0 && plan.rounds > 0, "nothing to measure");
     check_disk(plan)?;
-    let temporary = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
+    // PostgreSQL runs as a user of its own where we are root.
+    let permissions = Permissions::from_mode(0o755);
+    let temporary = tempfile::Builder::new().permissions(permissions).tempdir_in(&plan.folder);
+    let temporary = temporary.context("the folder to measure in")?;
     let folder = if plan.keep { &*plan.folder } else { temporary.path() };
     bar.set_message("loading");
     let bed = load(folder, plan.cipher, plan.rows, bar)?;

@@ -8,13 +8,13 @@
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
 
-use crate::job::Settled;
+use crate::job::Ended;
 
 /// Batches whose answers wait; past them the writer answers itself.
 const BATCHES_WAITING_MAX: usize = 64;
 
 #[derive(Clone)]
-pub(crate) struct Courier(Option<mpsc::Sender<Vec<Settled>>>);
+pub(crate) struct Courier(Option<mpsc::Sender<Ended>>);
 
 impl Courier {
     /// Finds out where it was called.
@@ -24,7 +24,7 @@ impl Courier {
             // Its one thread may be the one that blocks for an answer.
             return Self(None);
         }
-        let (sender, mut receiver) = mpsc::channel::<Vec<Settled>>(BATCHES_WAITING_MAX);
+        let (sender, mut receiver) = mpsc::channel::<Ended>(BATCHES_WAITING_MAX);
         runtime.spawn(async move {
             while let Some(batch) = receiver.recv().await {
                 drop(batch);
@@ -34,7 +34,7 @@ impl Courier {
     }
 
     /// Answers every caller of a batch: dropping does.
-    pub(crate) fn deliver(&self, batch: Vec<Settled>) {
+    pub(crate) fn deliver(&self, batch: Ended) {
         match &self.0 {
             // An error gives the batch back, and this drops it.
             Some(courier) => drop(courier.try_send(batch)),

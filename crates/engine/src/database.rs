@@ -21,7 +21,8 @@ use crate::cipher::Cipher;
 use crate::clock;
 use crate::courier::Courier;
 use crate::error::{Error, Result, sqlite};
-use crate::job::{self, Durability, Pending, Queued};
+use crate::flush::WalFile;
+use crate::job::{self, Durability, Ended, Pending, Queued};
 use crate::migrate::{self, Migration};
 use crate::open::{self, Encryption};
 use crate::profile::{self, Profile};
@@ -31,7 +32,7 @@ use crate::ready::Ready;
 use crate::session::Session;
 use crate::transaction::Transaction;
 use crate::upkeep::Upkeep;
-use crate::writer::{Writer, WriterLimits};
+use crate::writer::{Poison, Writer, WriterLimits};
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
@@ -80,6 +81,10 @@ pub struct Database {
     epoch: AtomicU64,
     is_release_due: AtomicBool,
     checkpoints: Checkpoints,
+    wal_file: WalFile,
+    /// Committed batches that wait for a flush.
+    flushes: Queue<Ended>,
+    poison: Poison,
     counters: Counters,
     surroundings: Surroundings,
     /// What goes into the ready queue.
@@ -90,6 +95,8 @@ pub struct Database {
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) ready: Arc<Ready<Arc<Database>>>,
+    /// Databases that have something to flush.
+    pub(crate) flushing: Arc<Ready<Arc<Database>>>,
     pub(crate) courier: Courier,
     pub(crate) upkeep: Arc<Upkeep>,
     pub(crate) cache_total: CacheTotal,
@@ -101,7 +108,7 @@ struct Counters {
     failed: AtomicU64,
     refused: AtomicU64,
     batches: AtomicU64,
-    is_poisoned: AtomicBool,
+    flushes: AtomicU64,
 }
 
 /// What a database has done since it was opened.
@@ -115,6 +122,8 @@ pub struct Stats {
     pub refused: u64,
     /// Batches; `transactions / batches` share a commit.
     pub batches: u64,
+    /// Times that the WAL was flushed to the disk for callers who asked for it.
+    pub flushes: u64,
     /// The longest that the queue has been.
     pub queue_count_max_seen: usize,
     /// Open read-only connections.
@@ -144,7 +153,11 @@ impl Database {
         let limit = limit.map_err(sqlite("wal_autocheckpoint"))?;
         let limit = limit.parse().expect("SQLite answers with a count");
         let writer = Writer::new(connection, surroundings.cache_total.share())?;
+        let poison = writer.poison_cell();
         Ok(Arc::new_cyclic(|this| Self {
+            wal_file: WalFile::of(&path),
+            flushes: Queue::new(usize::MAX),
+            poison,
             path,
             cipher,
             encryption,
@@ -242,6 +255,7 @@ impl Database {
             failed: self.counters.failed.load(Ordering::Relaxed),
             refused: self.counters.refused.load(Ordering::Relaxed),
             batches: self.counters.batches.load(Ordering::Relaxed),
+            flushes: self.counters.flushes.load(Ordering::Relaxed),
             queue_count_max_seen: self.queue.count_max_seen(),
             readers_open: self.readers.open_count(),
             wal_pages_max_seen: wal.frames_max.load(Ordering::Relaxed),
@@ -249,7 +263,7 @@ impl Database {
             checkpoint_pause_max: Duration::from_micros(
                 wal.longest_pause_us.load(Ordering::Relaxed),
             ),
-            is_poisoned: self.counters.is_poisoned.load(Ordering::Relaxed),
+            is_poisoned: self.poison.get().is_some(),
         }
     }
 
@@ -289,6 +303,7 @@ impl Database {
         let mut slot = self.writer();
         let Some(mut writer) = slot.take() else { return Ok(()) };
         while self.run_batch(&mut writer) {}
+        while self.flush() {}
         self.readers.close();
         self.checkpoints.close();
         writer.close()
@@ -296,37 +311,71 @@ impl Database {
 
     /// Runs one batch, if anything waits.
     fn run_batch(&self, writer: &mut Writer) -> bool {
-        let jobs = self.queue.take(self.limits.batch_count_max);
+        let jobs = self.queue.take(writer.pace.batch().min(self.limits.batch_count_max));
         if jobs.is_empty() {
             return false;
         }
         self.reset_wal(writer);
-        let ended = writer.run_batch(jobs, self.limits.batch_time_max);
+        let batch = writer.run_batch(jobs, self.limits.batch_time_max);
         // From here on reads see it, and only then may a caller hear of it.
         self.epoch.fetch_add(1, Ordering::Release);
-        self.queue.put_back(ended.rest.into_iter());
+        let ran_count = batch.ended.len();
+        let waiting_count = self.queue.put_back(batch.rest.into_iter());
+        writer.pace.observe(ran_count, waiting_count, batch.run_time, batch.commit_time);
         // Before the answers, so that who has one finds it counted.
-        let Counters { transactions, failed, batches, is_poisoned, .. } = &self.counters;
-        let failed_count = ended.settled.len() - ended.committed_count;
-        transactions.fetch_add(ended.committed_count as u64, Ordering::Relaxed);
+        let Counters { transactions, failed, batches, .. } = &self.counters;
+        let failed_count = ran_count - batch.committed_count;
+        transactions.fetch_add(batch.committed_count as u64, Ordering::Relaxed);
         failed.fetch_add(failed_count as u64, Ordering::Relaxed);
         batches.fetch_add(1, Ordering::Relaxed);
-        is_poisoned.store(writer.is_poisoned(), Ordering::Relaxed);
-        if writer.is_poisoned() {
+        if self.poison.get().is_some() {
             // Nobody knows what the WAL holds: it stays as it is, for recovery.
             self.checkpoints.close();
         }
-        self.surroundings.courier.deliver(ended.settled);
+        if batch.needs_flush {
+            self.flush_later(batch.ended);
+        } else {
+            self.surroundings.courier.deliver(batch.ended);
+        }
         if self.checkpoints.after_batch(writer.wal_frames()) {
             self.surroundings.upkeep.checkpoint(Weak::clone(&self.this));
         }
         true
     }
 
+    fn flush_later(&self, batch: Ended) {
+        // Never full, never closed.
+        if matches!(self.flushes.push(batch), Ok(true)) {
+            let this = self.this.upgrade().expect("who runs a batch holds it");
+            self.surroundings.flushing.push(this);
+        }
+    }
+
+    /// Flushes the WAL, and answers those whose commits it held. Says whether more have come
+    /// meanwhile. Called by a flushing thread, and when the database is closed.
+    pub(crate) fn flush(&self) -> bool {
+        let batches = self.flushes.take(usize::MAX);
+        let flushed = if batches.is_empty() { Ok(()) } else { self.wal_file.flush() };
+        if let Err(error) = flushed {
+            let cause = || Arc::from(format!("flush: {error}"));
+            let cause = self.poison.get_or_init(cause);
+            tracing::error!(%cause, "a database takes no more writes until it is reopened");
+            let poisoned = || Error::Poisoned { cause: Arc::clone(cause) };
+            let failed: usize = batches.iter().map(|batch| batch.fail(poisoned)).sum();
+            self.counters.transactions.fetch_sub(failed as u64, Ordering::Relaxed);
+            self.counters.failed.fetch_add(failed as u64, Ordering::Relaxed);
+        }
+        self.counters.flushes.fetch_add(u64::from(!batches.is_empty()), Ordering::Relaxed);
+        for batch in batches {
+            self.surroundings.courier.deliver(batch);
+        }
+        self.flushes.end_turn()
+    }
+
     /// Copies the rest of a WAL that has become long, and gets readers out of its way, so that the
     /// next commit starts it anew.
     fn reset_wal(&self, writer: &Writer) {
-        if !self.checkpoints.take_reset() {
+        if self.poison.get().is_some() || !self.checkpoints.take_reset() {
             return;
         }
         let start = clock::now();

@@ -49,6 +49,9 @@ impl Default for Limits {
     }
 }
 
+/// Threads that wait for the disk. The file system makes one write of what they flush at once.
+const FLUSHERS_COUNT: usize = 4;
+
 /// The open databases of a program, and the threads that write to them.
 pub struct Databases {
     limits: Limits,
@@ -87,23 +90,22 @@ impl Databases {
     /// Starts the worker threads. Inside a multi-threaded tokio runtime, that runtime's threads
     /// answer the callers, which takes this work off the writers.
     pub fn start(limits: Limits) -> Result<Self> {
-        let ready = Arc::new(Ready::new());
-        let upkeep = Arc::new(Upkeep::default());
-        let threads = spawn_threads(limits.workers_count, &ready, &upkeep).inspect_err(|_| {
-            ready.stop();
-            upkeep.stop();
-        })?;
+        let workers_count = limits.workers_count.max(1);
+        let surroundings = Surroundings {
+            ready: Arc::new(Ready::new(workers_count)),
+            flushing: Arc::new(Ready::new(FLUSHERS_COUNT)),
+            courier: Courier::start(),
+            upkeep: Arc::new(Upkeep::default()),
+            cache_total: CacheTotal::default(),
+        };
+        let threads =
+            spawn_threads(workers_count, &surroundings).inspect_err(|_| surroundings.stop())?;
         let registry = Registry { slots: LruCache::unbounded(), open_count: 0, is_stopped: false };
         Ok(Self {
             limits,
             registry: Mutex::new(registry),
             changed: Condvar::new(),
-            surroundings: Surroundings {
-                ready,
-                courier: Courier::start(),
-                upkeep,
-                cache_total: CacheTotal::default(),
-            },
+            surroundings,
             threads: Mutex::new(threads),
         })
     }
@@ -171,8 +173,7 @@ impl Databases {
         while let Some(database) = self.next_to_shut_down() {
             self.close_and_log(&database);
         }
-        self.surroundings.ready.stop();
-        self.surroundings.upkeep.stop();
+        self.surroundings.stop();
         let threads = std::mem::take(&mut *self.threads.lock().expect("only shutdown takes it"));
         for thread in threads {
             if thread.join().is_err() {
@@ -301,23 +302,36 @@ impl Drop for Claim<'_> {
     }
 }
 
-fn spawn_threads(
-    workers_count: usize,
-    ready: &Arc<Ready<Arc<Database>>>,
-    upkeep: &Arc<Upkeep>,
-) -> Result<Vec<JoinHandle<()>>> {
+impl Surroundings {
+    /// Lets the threads end.
+    fn stop(&self) {
+        self.ready.stop();
+        self.flushing.stop();
+        self.upkeep.stop();
+    }
+}
+
+fn spawn_threads(workers_count: usize, surroundings: &Surroundings) -> Result<Vec<JoinHandle<()>>> {
+    let Surroundings { ready, flushing, upkeep, .. } = surroundings;
     let upkeep = Arc::clone(upkeep);
     let upkeep = spawn("upkeep".to_owned(), move || upkeep.run());
-    let workers = (0..workers_count.max(1)).map(|index| {
+    let workers = (0..workers_count).map(|index| {
         let ready = Arc::clone(ready);
-        spawn(format!("writer-{index}"), move || {
-            let mut unfinished = None;
-            while let Some(database) = ready.next(unfinished.take()) {
-                unfinished = database.work().then_some(database);
-            }
-        })
+        spawn(format!("writer-{index}"), move || take_turns(&ready, index, Database::work))
     });
-    std::iter::once(upkeep).chain(workers).collect()
+    let flushers = (0..FLUSHERS_COUNT).map(|index| {
+        let flushing = Arc::clone(flushing);
+        spawn(format!("flusher-{index}"), move || take_turns(&flushing, index, Database::flush))
+    });
+    std::iter::once(upkeep).chain(workers).chain(flushers).collect()
+}
+
+/// Gives each database its turn; `turn` says whether it wants another.
+fn take_turns(ready: &Ready<Arc<Database>>, worker: usize, turn: impl Fn(&Database) -> bool) {
+    let mut unfinished = None;
+    while let Some(database) = ready.next(worker, unfinished.take()) {
+        unfinished = turn(&database).then_some(database);
+    }
 }
 
 fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {

@@ -1,11 +1,11 @@
 //! One write on its way: from its caller to the writer and back, in one allocation.
 //!
 //! A closure, its result and the caller's waker share one `Arc`. The caller's side is [`Pending`];
-//! the writer's is [`Queued`] until the batch has ended, and [`Settled`] after it.
+//! the writer's is [`Queued`] until the batch has ended, and [`Ended`] after it.
 //!
 //! # Invariants
-//! - A caller is always answered: a `Queued` that is dropped answers [`Error::Closed`], a
-//!   `Settled` that is dropped answers what the closure returned.
+//! - A caller is always answered: a `Queued` that is dropped answers [`Error::Closed`], in `Ended`
+//!   what the closure returned.
 //! - An answer is visible before its waker is called, so none is lost.
 //! - The closure runs under no lock that a caller takes.
 
@@ -97,10 +97,10 @@ where
 
 struct Slot<F, T, E> {
     durability: Durability,
-    /// The writer's side.
+    /// The writer's side, until it is answered.
     work: Mutex<Work<F, T, E>>,
     /// What both sides meet in.
-    reply: Mutex<Reply<T, E>>,
+    reply: Mutex<Reply>,
 }
 
 struct Work<F, T, E> {
@@ -110,15 +110,10 @@ struct Work<F, T, E> {
     result: Option<Result<T, E>>,
 }
 
-struct Reply<T, E> {
-    answer: Option<Result<T, E>>,
+#[derive(Default)]
+struct Reply {
+    is_answered: bool,
     waker: Option<Waker>,
-}
-
-impl<T, E> Default for Reply<T, E> {
-    fn default() -> Self {
-        Self { answer: None, waker: None }
-    }
 }
 
 /// The caller's side of a slot, whatever its closure.
@@ -143,7 +138,7 @@ impl<F, T, E> Slot<F, T, E> {
         self.work.lock().expect("the closure's panics are caught")
     }
 
-    fn reply(&self) -> MutexGuard<'_, Reply<T, E>> {
+    fn reply(&self) -> MutexGuard<'_, Reply> {
         self.reply.lock().expect("no code panics while it holds this lock")
     }
 }
@@ -156,14 +151,15 @@ where
 {
     fn poll(&self, waker: &Waker) -> Poll<Result<T, E>> {
         let mut reply = self.reply();
-        if let Some(answer) = reply.answer.take() {
-            return Poll::Ready(answer);
+        if !reply.is_answered {
+            match &mut reply.waker {
+                Some(known) => known.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
+            return Poll::Pending;
         }
-        match &mut reply.waker {
-            Some(known) => known.clone_from(waker),
-            none => *none = Some(waker.clone()),
-        }
-        Poll::Pending
+        drop(reply);
+        Poll::Ready(self.work().result.take().expect("an answer is asked for once"))
     }
 }
 
@@ -200,11 +196,9 @@ where
     }
 
     fn answer(&self) {
-        let mut work = self.work();
-        let (closure, result) = (work.closure.take(), work.result.take());
-        drop(work);
+        let closure = self.work().closure.take();
         let mut reply = self.reply();
-        reply.answer = result;
+        reply.is_answered = true;
         let waker = reply.waker.take();
         drop(reply);
         if let Some(waker) = waker {
@@ -238,13 +232,8 @@ impl Queued {
         self.job().is_ok()
     }
 
-    /// Its batch has ended: what it returned is final.
-    pub(crate) fn settle(mut self) -> Settled {
-        Settled(self.0.take().expect("only settle and drop take it"))
-    }
-
     fn job(&self) -> &dyn Job {
-        &**self.0.as_ref().expect("only settle and drop take it")
+        &**self.0.as_ref().expect("only its answer takes it")
     }
 }
 
@@ -257,11 +246,32 @@ impl Drop for Queued {
     }
 }
 
-/// A transaction whose batch has ended. Dropping it answers its caller.
-pub(crate) struct Settled(Arc<dyn Job>);
+/// Transactions whose batch has ended: what they returned is final. Dropping them answers their
+/// callers.
+pub(crate) struct Ended(Vec<Queued>);
 
-impl Drop for Settled {
+impl Ended {
+    pub(crate) fn new(jobs: Vec<Queued>) -> Self {
+        Self(jobs)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Makes every success an error. Returns how many there were.
+    pub(crate) fn fail(&self, error: impl Fn() -> Error) -> usize {
+        let succeeded = self.0.iter().filter(|job| job.is_ok());
+        succeeded.inspect(|job| job.fail(error())).count()
+    }
+}
+
+impl Drop for Ended {
     fn drop(&mut self) {
-        self.0.answer();
+        for job in &mut self.0 {
+            if let Some(job) = job.0.take() {
+                job.answer();
+            }
+        }
     }
 }

@@ -60,12 +60,13 @@ impl<J> Queue<J> {
         state.waiting.drain(..count).collect()
     }
 
-    /// Puts back, in front, what was taken and did not have its turn.
-    pub(crate) fn put_back(&self, entries: impl DoubleEndedIterator<Item = J>) {
+    /// Puts back, in front, what was taken and did not have its turn. Returns how much waits.
+    pub(crate) fn put_back(&self, entries: impl DoubleEndedIterator<Item = J>) -> usize {
         let mut state = self.lock();
         for entry in entries.rev() {
             state.waiting.push_front(entry);
         }
+        state.waiting.len()
     }
 
     /// Does anything wait? If not, the next `push` schedules the database anew.

@@ -6,6 +6,8 @@
 //! - First come, first served: a database that has more to do after a batch goes to the back.
 //! - As many workers are woken as there are databases that wait, and no more: a worker that stays
 //!   awake takes what it has put back itself.
+//! - The worker that fell asleep last is woken first: one busy database stays with one thread, and
+//!   its pages in that core's cache.
 
 use std::collections::VecDeque;
 
@@ -13,34 +15,37 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 
 pub(crate) struct Ready<D> {
     state: Mutex<State<D>>,
-    changed: Condvar,
+    /// One for each worker.
+    bells: Vec<Condvar>,
 }
 
 struct State<D> {
     waiting: VecDeque<D>,
-    sleeping_count: usize,
+    /// Workers that nobody has woken yet, in the order in which they fell asleep.
+    sleeping: Vec<usize>,
     is_stopped: bool,
 }
 
 impl<D> Ready<D> {
-    pub(crate) fn new() -> Self {
-        let state = State { waiting: VecDeque::new(), sleeping_count: 0, is_stopped: false };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
+    pub(crate) fn new(workers_count: usize) -> Self {
+        let state = State { waiting: VecDeque::new(), sleeping: Vec::new(), is_stopped: false };
+        let bells = (0..workers_count).map(|_| Condvar::new()).collect();
+        Self { state: Mutex::new(state), bells }
     }
 
     pub(crate) fn push(&self, database: D) {
         let mut state = self.lock();
         state.waiting.push_back(database);
-        let is_anyone_asleep = state.sleeping_count > 0;
+        let woken = state.sleeping.pop();
         drop(state);
-        if is_anyone_asleep {
-            self.changed.notify_one();
+        if let Some(worker) = woken {
+            self.bells[worker].notify_one();
         }
     }
 
-    /// The next database with work; waits for one. `unfinished` goes to the back first. `None` when
-    /// stopped and empty.
-    pub(crate) fn next(&self, unfinished: Option<D>) -> Option<D> {
+    /// The next database with work for that worker; waits for one. `unfinished` goes to the back
+    /// first. `None` when stopped and empty.
+    pub(crate) fn next(&self, worker: usize, unfinished: Option<D>) -> Option<D> {
         let mut state = self.lock();
         state.waiting.extend(unfinished);
         loop {
@@ -50,16 +55,18 @@ impl<D> Ready<D> {
             if state.is_stopped {
                 return None;
             }
-            state.sleeping_count += 1;
-            state = self.changed.wait(state).expect("no code panics while it holds this lock");
-            state.sleeping_count -= 1;
+            state.sleeping.push(worker);
+            state =
+                self.bells[worker].wait(state).expect("no code panics while it holds this lock");
+            // It may have woken by itself.
+            state.sleeping.retain(|sleeper| *sleeper != worker);
         }
     }
 
     /// Lets the workers end when nothing is left.
     pub(crate) fn stop(&self) {
         self.lock().is_stopped = true;
-        self.changed.notify_all();
+        self.bells.iter().for_each(Condvar::notify_one);
     }
 
     fn lock(&self) -> MutexGuard<'_, State<D>> {

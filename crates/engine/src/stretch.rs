@@ -144,7 +144,7 @@ impl Runner {
         let ok_count_before = progress.ok_count;
         for index in stretch {
             progress.ran_count = index + 1;
-            let left = self.run_one(&jobs[index])?;
+            let left = self.run_sharing(&jobs[index])?;
             self.failures.observe(left == Left::Remains);
             match left {
                 Left::Success => progress.ok_count += 1,
@@ -172,7 +172,7 @@ impl Runner {
     /// changed, does not depend on the database alone: from there on each gets a savepoint.
     fn run_again(&self, jobs: &[Queued], first: usize) -> WholeBatch<()> {
         for job in jobs.iter().filter(|job| job.is_ok()) {
-            if !matches!(self.run_one(job)?, Left::Success) {
+            if !matches!(self.run_sharing(job)?, Left::Success) {
                 self.undo(first)?;
                 return self.run_again_apart(jobs);
             }
@@ -205,9 +205,16 @@ impl Runner {
         Ok(left)
     }
 
+    /// Runs one transaction that shares its undo point with others.
+    fn run_sharing(&self, job: &Queued) -> WholeBatch<Left> {
+        let had_savepoints = self.closures.has_savepoints.load(Ordering::Relaxed);
+        let left = self.run_one(job)?;
+        let has_savepoints = self.closures.has_savepoints.load(Ordering::Relaxed);
+        Ok(if has_savepoints && !had_savepoints { Left::Savepoints } else { left })
+    }
+
     /// Runs one transaction. An error here is the whole batch's.
     fn run_one(&self, job: &Queued) -> WholeBatch<Left> {
-        let had_savepoints = self.closures.has_savepoints.load(Ordering::Relaxed);
         self.session.with(|transaction| {
             transaction.start();
             self.closures.is_running.store(true, Ordering::Relaxed);
@@ -223,9 +230,6 @@ impl Runner {
                     job.fail(deferred_violation());
                     is_ok = false;
                 }
-            }
-            if !had_savepoints && self.closures.has_savepoints.load(Ordering::Relaxed) {
-                return Ok(Left::Savepoints);
             }
             Ok(match (is_ok, transaction.may_have_written()) {
                 (true, _) => Left::Success,

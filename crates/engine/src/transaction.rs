@@ -68,6 +68,8 @@ enum Effect {
     Nothing,
     /// Only rows, all of which SQLite counts.
     Counted,
+    /// The same, and perhaps a counter of AUTOINCREMENT, which SQLite does not count.
+    Inserts,
     Unknown,
 }
 
@@ -104,9 +106,20 @@ impl<'c> Transaction<'c> {
     pub(crate) fn may_have_written(&self) -> bool {
         match self.effect.get() {
             Effect::Nothing => false,
-            Effect::Counted => self.connection.total_changes() != self.changes_before.get(),
+            Effect::Counted => self.has_changes(),
+            Effect::Inserts => self.has_changes() || self.has_autoincrement(),
             Effect::Unknown => true,
         }
+    }
+
+    fn has_changes(&self) -> bool {
+        self.connection.total_changes() != self.changes_before.get()
+    }
+
+    /// An INSERT that is ignored moves the counter all the same.
+    fn has_autoincrement(&self) -> bool {
+        static COUNTERS: Sql = Sql::new("PRAGMA table_list('sqlite_sequence')");
+        self.statement(&COUNTERS).and_then(|mut counters| counters.exists([])).unwrap_or(true)
     }
 
     /// Clears the parameters of what was used.
@@ -141,13 +154,22 @@ impl std::fmt::Debug for Transaction<'_> {
 
 fn prepare<'c>(connection: &'c Connection, text: &str) -> rusqlite::Result<Box<Prepared<'c>>> {
     let statement = connection.prepare(text)?;
-    let changes_rows = ["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"].iter().any(|verb| {
-        text.trim_start().get(..verb.len()).is_some_and(|t| t.eq_ignore_ascii_case(verb))
-    });
-    let effect = match (statement.readonly(), changes_rows) {
-        (true, _) => Effect::Nothing,
-        (false, true) => Effect::Counted,
-        (false, false) => Effect::Unknown,
+    let is_one_of = |verbs: &[&str]| {
+        let begins = |verb: &str| {
+            text.trim_start()
+                .get(..verb.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(verb))
+        };
+        verbs.iter().copied().any(begins)
+    };
+    let effect = if statement.readonly() {
+        Effect::Nothing
+    } else if is_one_of(&["UPDATE", "DELETE"]) {
+        Effect::Counted
+    } else if is_one_of(&["INSERT", "REPLACE", "WITH"]) {
+        Effect::Inserts
+    } else {
+        Effect::Unknown
     };
     Ok(Box::new(Prepared { statement, effect, is_used: false }))
 }
@@ -244,7 +266,9 @@ mod tests {
         }));
         assert!(!check(|db| assert_eq!(db.statement(&NO_ROW).unwrap().execute([]).unwrap(), 0)));
         assert!(check(|db| assert_eq!(db.statement(&INSERT).unwrap().execute([1]).unwrap(), 1)));
-        assert!(check(|db| drop(db.statement(&PRAGMA).unwrap().execute([]).unwrap())));
+        assert!(check(|db| {
+            db.statement(&PRAGMA).unwrap().execute([]).unwrap();
+        }));
         assert!(check(|db| assert!(db.is_autocommit())), "through the bare connection");
     }
 }

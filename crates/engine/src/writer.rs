@@ -20,16 +20,18 @@
 //!   the file → `checkpoint.rs`.
 
 use std::ffi::c_int;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode};
 
 use crate::cache::CacheShare;
+use crate::clock;
 use crate::error::{Error, Result, sqlite};
-use crate::job::{Durability, Queued, Settled};
+use crate::job::{Durability, Ended, Queued};
+use crate::pace::Pace;
 use crate::profile;
 use crate::session::Session;
 use crate::stretch::{Progress, Runner};
@@ -76,28 +78,38 @@ impl Ending {
 }
 
 /// A batch that has ended.
-pub(crate) struct Ended {
+pub(crate) struct Batch {
     /// What ran; dropping these answers the callers.
-    pub(crate) settled: Vec<Settled>,
+    pub(crate) ended: Ended,
     /// How many of them are stored.
     pub(crate) committed_count: usize,
     /// What did not have its turn.
     pub(crate) rest: Vec<Queued>,
+    /// Whether `ended` must not be answered before the WAL is flushed.
+    pub(crate) needs_flush: bool,
+    pub(crate) run_time: Duration,
+    pub(crate) commit_time: Duration,
 }
 
 pub(crate) struct Writer {
     cache: CacheShare,
     synchronous: Synchronous,
     runner: Runner,
+    pub(crate) pace: Pace,
     /// How long the WAL was after the last commit.
     wal_frames: Arc<AtomicU32>,
-    poison: Option<Arc<str>>,
+    poison: Poison,
 }
+
+/// How a commit or a flush failed, once one has. The writer and those who flush share it.
+pub(crate) type Poison = Arc<OnceLock<Arc<str>>>;
 
 /// `PRAGMA synchronous`: what the profile set, and what is set at present. 2 is FULL.
 struct Synchronous {
     base: u8,
     present: u8,
+    /// Whether others flush the WAL after the commit (`flush.rs`), so that it need not.
+    is_flushed_after: bool,
 }
 
 const SYNCHRONOUS_FULL: u8 = 2;
@@ -113,6 +125,9 @@ impl Writer {
             Ok(value.parse().expect("SQLite answers with a small number"))
         };
         let base = number("synchronous")?;
+        let journal_mode = profile::read(&connection, "journal_mode");
+        let is_wal = journal_mode.map_err(sqlite("journal_mode"))? == "wal";
+        let is_flushed_after = is_wal && base < SYNCHRONOUS_FULL;
         let has_foreign_keys = number("foreign_keys")? != 0;
         let wal_frames = Arc::new(AtomicU32::new(0));
         let frames = Arc::clone(&wal_frames);
@@ -125,21 +140,29 @@ impl Writer {
         Ok(Self {
             runner: Runner::new(connection, has_foreign_keys)?,
             cache,
-            synchronous: Synchronous { base, present: base },
+            pace: Pace::default(),
+            synchronous: Synchronous { base, present: base, is_flushed_after },
             wal_frames,
-            poison: None,
+            poison: Poison::default(),
         })
     }
 
     /// Runs a batch: all of `jobs`, or as many as have their turn in `time_max`, or until SQLite
     /// has rolled it back.
-    pub(crate) fn run_batch(&mut self, jobs: Vec<Queued>, time_max: Duration) -> Ended {
+    pub(crate) fn run_batch(&mut self, jobs: Vec<Queued>, time_max: Duration) -> Batch {
+        let start = clock::now();
+        let durability = jobs.iter().map(Queued::durability).max().unwrap_or(Durability::Os);
         let mut progress = Progress::default();
-        let ending = match self.begin(&jobs) {
-            Ok(()) => match self.runner.run_stretches(&jobs, &mut progress, time_max) {
-                Ok(()) => self.commit(),
-                Err(cause) => self.roll_back(cause),
-            },
+        let mut run_time = Duration::ZERO;
+        let ending = match self.begin(durability) {
+            Ok(()) => {
+                let ran = self.runner.run_stretches(&jobs, &mut progress, time_max);
+                run_time = start.elapsed();
+                match ran {
+                    Ok(()) => self.commit(),
+                    Err(cause) => self.roll_back(cause),
+                }
+            }
             Err(ending) => {
                 progress.ran_count = jobs.len();
                 ending
@@ -157,8 +180,12 @@ impl Writer {
             }
             0
         };
-        let settled = ran.into_iter().map(Queued::settle).collect();
-        Ended { settled, committed_count, rest }
+        let commit_time = start.elapsed().saturating_sub(run_time);
+        let needs_flush = committed_count > 0
+            && durability == Durability::Disk
+            && self.synchronous.is_flushed_after;
+        let ended = Ended::new(ran);
+        Batch { ended, committed_count, rest, needs_flush, run_time, commit_time }
     }
 
     pub(crate) fn connection(&self) -> &Connection {
@@ -170,15 +197,15 @@ impl Writer {
         self.wal_frames.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn is_poisoned(&self) -> bool {
-        self.poison.is_some()
+    pub(crate) fn poison_cell(&self) -> Poison {
+        Arc::clone(&self.poison)
     }
 
     /// Moves the WAL into the database and closes. A poisoned writer leaves both as they are for
     /// recovery.
     pub(crate) fn close(self) -> Result<()> {
         let connection = self.runner.session.into_connection();
-        if self.poison.is_some() {
+        if self.poison.get().is_some() {
             let no_checkpoint = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
             connection.set_db_config(no_checkpoint, true).map_err(sqlite("close"))?;
         } else {
@@ -194,17 +221,16 @@ impl Writer {
         &self.runner.session
     }
 
-    fn begin(&mut self, jobs: &[Queued]) -> Result<(), Ending> {
-        if let Some(cause) = &self.poison {
+    fn begin(&mut self, durability: Durability) -> Result<(), Ending> {
+        if let Some(cause) = self.poison.get() {
             return Err(Ending::Poisoned(Arc::clone(cause)));
         }
-        let durability = jobs.iter().map(Queued::durability).max();
-        self.set_synchronous(durability.unwrap_or(Durability::Os))
-            .and_then(|()| self.session().run(&BEGIN))
-            .map_err(|error| match error.sqlite_error_code() {
+        self.set_synchronous(durability).and_then(|()| self.session().run(&BEGIN)).map_err(
+            |error| match error.sqlite_error_code() {
                 Some(ErrorCode::DatabaseBusy) => Ending::Busy,
                 _ => Ending::RolledBack(error.to_string().into()),
-            })
+            },
+        )
     }
 
     /// SQLite does not change it inside a transaction, so the whole batch gets what its strictest
@@ -212,6 +238,7 @@ impl Writer {
     fn set_synchronous(&mut self, durability: Durability) -> rusqlite::Result<()> {
         let wanted = match durability {
             Durability::Os => self.synchronous.base,
+            Durability::Disk if self.synchronous.is_flushed_after => self.synchronous.base,
             Durability::Disk => self.synchronous.base.max(SYNCHRONOUS_FULL),
         };
         if self.synchronous.present != wanted {
@@ -245,8 +272,7 @@ impl Writer {
         if let Err(error) = self.end_transaction() {
             tracing::error!(%error, "rollback after a failed commit");
         }
-        self.poison = Some(Arc::clone(&cause));
-        Ending::Poisoned(cause)
+        Ending::Poisoned(Arc::clone(self.poison.get_or_init(|| cause)))
     }
 
     fn end_transaction(&self) -> rusqlite::Result<()> {

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod at_rest;
+mod bench;
 mod commands;
 mod copies;
 mod kill_client;

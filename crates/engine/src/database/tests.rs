@@ -81,3 +81,38 @@ fn a_busy_commit_is_rolled_back_and_does_not_poison() {
     insert(&database, 4).wait().unwrap();
     assert_eq!(sum(&database), 5);
 }
+
+#[test]
+fn a_poisoned_database_moves_no_wal_into_its_file() {
+    const SMALL_WAL: crate::Profile = crate::Profile {
+        name: "small-wal",
+        about: "",
+        base: crate::Profile::SERVER.changes,
+        changes: &[crate::Pragma {
+            name: "wal_autocheckpoint",
+            value: "10",
+            read_back: "10",
+            scope: crate::Scope::Writing,
+        }],
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let options = || Options { profile: &SMALL_WAL, ..options() };
+    let database = databases.open(&path, options).unwrap();
+    insert(&database, 1).wait().unwrap();
+    let before = database.read::<_, Error>(|db| {
+        // Keeps the WAL from being copied until it is poisoned.
+        db.query_row("SELECT sum(x) FROM t", [], |_| Ok(()))?;
+        for x in 1..200 {
+            insert(&database, x).wait()?;
+        }
+        database.writer().as_mut().unwrap().fail_commits();
+        insert(&database, 0).wait().unwrap_err();
+        Ok(std::fs::read(&path).unwrap())
+    });
+    let before = before.unwrap();
+    (0..200).for_each(|x| drop(insert(&database, x).wait().unwrap_err()));
+    databases.shutdown();
+    assert!(before == std::fs::read(&path).unwrap());
+}
