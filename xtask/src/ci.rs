@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{say, tidy};
+use crate::{sanitize, say, tidy};
 
 struct Step {
     name: &'static str,
@@ -27,6 +27,7 @@ const STEPS: &[Step] = &[
     Step { name: "wasm", run: wasm },
     Step { name: "doc", run: doc },
     Step { name: "deny", run: deny },
+    Step { name: "sanitize", run: sanitize::run },
     Step { name: "test", run: test },
 ];
 

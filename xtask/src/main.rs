@@ -1,6 +1,7 @@
 //! The house's tooling: `cargo xtask ci [STEP…]` and `cargo xtask tidy`.
 
 mod ci;
+mod sanitize;
 mod tidy;
 
 use std::fmt::Display;

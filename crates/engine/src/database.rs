@@ -30,6 +30,7 @@ use crate::queue::{Queue, Refused};
 use crate::readers::{Reader, Readers, SNAPSHOT_AGE_MAX};
 use crate::ready::Ready;
 use crate::session::Session;
+use crate::stats::{Counters, Stats};
 use crate::transaction::Transaction;
 use crate::upkeep::Upkeep;
 use crate::writer::{Poison, Writer, WriterLimits};
@@ -100,42 +101,6 @@ pub(crate) struct Surroundings {
     pub(crate) courier: Courier,
     pub(crate) upkeep: Arc<Upkeep>,
     pub(crate) cache_total: CacheTotal,
-}
-
-#[derive(Default)]
-struct Counters {
-    transactions: AtomicU64,
-    failed: AtomicU64,
-    refused: AtomicU64,
-    batches: AtomicU64,
-    flushes: AtomicU64,
-}
-
-/// What a database has done since it was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stats {
-    /// Transactions that were committed.
-    pub transactions: u64,
-    /// Transactions that were run, or waited, and got an error.
-    pub failed: u64,
-    /// Transactions that were not accepted: the queue was full or the database closed.
-    pub refused: u64,
-    /// Batches; `transactions / batches` share a commit.
-    pub batches: u64,
-    /// Times that the WAL was flushed to the disk for callers who asked for it.
-    pub flushes: u64,
-    /// The longest that the queue has been.
-    pub queue_count_max_seen: usize,
-    /// Open read-only connections.
-    pub readers_open: usize,
-    /// The longest that the WAL has been, in pages.
-    pub wal_pages_max_seen: u32,
-    /// How often the writer stood still to start the WAL anew, and for how long at most.
-    pub checkpoint_pauses: u64,
-    /// The longest of these pauses.
-    pub checkpoint_pause_max: Duration,
-    /// A commit has failed: no writes until the database is reopened.
-    pub is_poisoned: bool,
 }
 
 impl Database {
@@ -360,6 +325,7 @@ impl Database {
             let cause = || Arc::from(format!("flush: {error}"));
             let cause = self.poison.get_or_init(cause);
             tracing::error!(%cause, "a database takes no more writes until it is reopened");
+            self.checkpoints.close();
             let poisoned = || Error::Poisoned { cause: Arc::clone(cause) };
             let failed: usize = batches.iter().map(|batch| batch.fail(poisoned)).sum();
             self.counters.transactions.fetch_sub(failed as u64, Ordering::Relaxed);

@@ -1,14 +1,24 @@
 //! The engine on real files, with real ciphers.
 #![expect(clippy::unwrap_used, reason = "in a test, also in its helpers, a panic is the report")]
 
+mod bank;
+mod cancel;
+mod closing;
 mod databases;
+mod disk_full;
+mod isolation;
+mod kill;
+mod load;
 mod migrations;
 mod open;
 mod plaintext;
+mod seed;
+mod snapshots;
 mod write;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
 
 use engine::{Database, Databases, Durability, Encryption, Error, Key, Limits, Options};
 use rusqlite::Connection;
@@ -64,6 +74,20 @@ fn insert(database: &Database, x: i64) -> engine::Pending<(), Error> {
         db.prepare_cached("INSERT INTO t (x) VALUES (?1)")?.execute([x])?;
         Ok(())
     })
+}
+
+/// Holds the writer in a batch of its own until the sender is dropped, so that what is queued
+/// meanwhile makes one batch. Returns when the batch is running.
+fn hold(database: &Database) -> Sender<()> {
+    let (release, released) = mpsc::channel();
+    let (started_sender, started) = mpsc::channel();
+    drop(database.write::<_, Error, _>(Durability::Os, move |_| {
+        started_sender.send(()).unwrap();
+        released.recv().unwrap_err();
+        Ok(())
+    }));
+    started.recv().unwrap();
+    release
 }
 
 /// Waits for all of them; each must have succeeded.

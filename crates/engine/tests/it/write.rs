@@ -1,7 +1,6 @@
 //! Batches: isolation, limits, durability.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
@@ -9,32 +8,18 @@ use std::time::Duration;
 use engine::{Database, Durability, Error, Pending};
 use rusqlite::Connection;
 
-use crate::{Fixture, fixture, insert, number, sum, wait_for_all};
-
-/// Holds the writer in a batch of its own until the sender is dropped, so that what is queued
-/// meanwhile makes one batch. Returns when the batch is running.
-fn hold(database: &Database) -> Sender<()> {
-    let (release, released) = mpsc::channel();
-    let (started_sender, started) = mpsc::channel();
-    drop(database.write::<_, Error, _>(Durability::Os, move |_| {
-        started_sender.send(()).unwrap();
-        released.recv().unwrap_err();
-        Ok(())
-    }));
-    started.recv().unwrap();
-    release
-}
+use crate::{Fixture, fixture, hold, insert, number, sum, wait_for_all};
 
 /// Queues `transaction` between two inserts of 1 and 4 in one batch. Returns what became of the
 /// three.
 fn between<T: Send + 'static>(
     fixture: &Fixture,
-    transaction: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    transaction: impl Fn(&Connection) -> Result<T, Error> + Send + 'static,
 ) -> (Arc<Database>, [Result<(), Error>; 3]) {
     let database = fixture.open("a.db");
     let release = hold(&database);
     let first = insert(&database, 1);
-    let middle = database.write(Durability::Os, |db| transaction(db).map(drop));
+    let middle = database.write(Durability::Os, move |db| transaction(db).map(drop));
     let last = insert(&database, 4);
     drop(release);
     let results = [first.wait(), middle.wait(), last.wait()];
@@ -216,17 +201,46 @@ fn a_dropped_answer_does_not_cancel_the_write() {
 fn a_batch_is_as_durable_as_its_strictest_member_asks() {
     let fixture = fixture();
     let database = fixture.open("a.db");
+    let flushes = |write: Pending<(), Error>| {
+        let before = database.stats().flushes;
+        write.wait().unwrap();
+        database.stats().flushes - before
+    };
+    let write = |durability| database.write(durability, |_| Ok(()));
+    assert_eq!(flushes(write(Durability::Os)), 0);
+    assert_eq!(flushes(write(Durability::Disk)), 1);
+    assert_eq!(flushes(write(Durability::Os)), 0);
+
+    let release = hold(&database);
+    let [os, disk] = [Durability::Os, Durability::Disk].map(write);
+    drop(release);
+    assert_eq!(flushes(os), 1, "it waits for the one that it shares a commit with");
+    disk.wait().unwrap();
+}
+
+/// Where nobody flushes after the commit, the commit does.
+#[test]
+fn a_commit_flushes_by_itself_where_there_is_no_wal_to_flush() {
+    static JOURNAL: engine::Profile =
+        engine::Profile { name: "journal", about: "", base: &[], changes: &[] };
+    static NORMAL: engine::Profile = engine::Profile {
+        changes: &[engine::Pragma {
+            name: "synchronous",
+            value: "NORMAL",
+            read_back: "1",
+            scope: engine::Scope::Always,
+        }],
+        ..JOURNAL
+    };
+    let fixture = fixture();
+    let database = fixture.open_with("a.db", |options| options.profile = &NORMAL);
     let synchronous = |durability| {
         database.write::<_, Error, _>(durability, |db| Ok(number(db, "PRAGMA synchronous")))
     };
     assert_eq!(synchronous(Durability::Os).wait().unwrap(), 1);
     assert_eq!(synchronous(Durability::Disk).wait().unwrap(), 2);
     assert_eq!(synchronous(Durability::Os).wait().unwrap(), 1);
-
-    let release = hold(&database);
-    let batch = [Durability::Os, Durability::Disk].map(synchronous);
-    drop(release);
-    assert_eq!(batch.map(|pending| pending.wait().unwrap()), [2, 2]);
+    assert_eq!(database.stats().flushes, 0);
 }
 
 #[test]

@@ -1,0 +1,104 @@
+//! Accounts, and a ledger from which their balances follow: what is lost, doubled or half done
+//! shows.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use engine::{Database, Durability, Error, Migration, Pending, Pragma, Profile, Scope, Sql};
+use rand::RngExt;
+use rand::rngs::StdRng;
+use rusqlite::Connection;
+
+use crate::number;
+
+pub(crate) const SCHEMA: &[Migration] = &[Migration {
+    version: 1,
+    sql: "CREATE TABLE account (id INTEGER PRIMARY KEY, balance);
+          WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 15)
+              INSERT INTO account SELECT i, 1000 FROM n;
+          CREATE TABLE ledger (id, source, target, amount, padding)",
+}];
+
+pub(crate) const ACCOUNTS: i64 = 16;
+const BALANCE: i64 = 1_000;
+
+/// The WAL is copied all the time.
+pub(crate) const WAL_LIMIT: u32 = 40;
+pub(crate) const SMALL_WAL: &Profile = &Profile {
+    name: "small-wal",
+    about: "",
+    base: Profile::SERVER.changes,
+    changes: &[Pragma {
+        name: "wal_autocheckpoint",
+        value: "40",
+        read_back: "40",
+        scope: Scope::Writing,
+    }],
+};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    pub(crate) id: i64,
+    source: i64,
+    target: i64,
+    amount: i64,
+    /// So many bytes more in the ledger.
+    pub(crate) padding: u32,
+    /// Fails after it wrote.
+    pub(crate) fails: bool,
+}
+
+static ADD: Sql = Sql::new("UPDATE account SET balance = balance + ?2 WHERE id = ?1");
+static ENTER: Sql = Sql::new("INSERT INTO ledger VALUES (?1, ?2, ?3, ?4, zeroblob(?5))");
+
+impl Transfer {
+    pub(crate) fn random(id: i64, random: &mut StdRng) -> Self {
+        let account = 0..ACCOUNTS;
+        let (source, target) = (random.random_range(account.clone()), random.random_range(account));
+        Self { id, source, target, amount: random.random_range(1..50), padding: 0, fails: false }
+    }
+
+    /// Answers its id.
+    pub(crate) fn submit(self, database: &Database, durability: Durability) -> Pending<i64, Error> {
+        database.write(durability, move |db| {
+            db.statement(&ADD)?.execute((self.source, -self.amount))?;
+            let entry = (self.id, self.source, self.target, self.amount, self.padding);
+            db.statement(&ENTER)?.execute(entry)?;
+            db.statement(&ADD)?.execute((self.target, self.amount))?;
+            let Self { id, fails, .. } = self;
+            if fails { Err(Error::NotEncrypted { path: failure(id) }) } else { Ok(id) }
+        })
+    }
+}
+
+/// The path of the error with which a transfer fails: an error of the engine that no write has, and
+/// that tells whose it is.
+pub(crate) fn failure(id: i64) -> PathBuf {
+    PathBuf::from(id.to_string())
+}
+
+/// The sum of all balances is what it was: true in every snapshot.
+pub(crate) fn is_balanced(db: &Connection) -> bool {
+    number(db, "SELECT sum(balance) FROM account") == ACCOUNTS * BALANCE
+}
+
+/// Checks that the file is whole, that every transfer is in it wholly or not at all, and none
+/// twice. Returns the ids of those that are.
+pub(crate) fn check(db: &Connection) -> BTreeSet<i64> {
+    let integrity: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(integrity, "ok");
+    for account in 0..ACCOUNTS {
+        let [balance, spent, got] = [
+            format!("SELECT balance FROM account WHERE id = {account}"),
+            format!("SELECT coalesce(sum(amount), 0) FROM ledger WHERE source = {account}"),
+            format!("SELECT coalesce(sum(amount), 0) FROM ledger WHERE target = {account}"),
+        ]
+        .map(|sql| number(db, &sql));
+        assert_eq!(balance, BALANCE - spent + got, "account {account}");
+    }
+    let mut ids = db.prepare("SELECT id FROM ledger").unwrap();
+    let ids: Vec<i64> = ids.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let unique: BTreeSet<i64> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), unique.len(), "none twice");
+    unique
+}

@@ -1,0 +1,203 @@
+//! One random transaction: what it does to the database, what it does to the model, and what its
+//! caller must hear.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use engine::{Error, Sql, Transaction};
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::model::{ACCOUNTS, Model, SLOTS};
+
+/// What it writes, if anything.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Deed {
+    /// Moves money, by statements that stay prepared.
+    Transfer,
+    /// The same through the bare connection.
+    BareTransfer,
+    /// Creates a table, or drops it if it is there.
+    Table,
+    UserVersion,
+    /// One byte, by incremental BLOB I/O.
+    Blob,
+    /// A child before its parent; the foreign key is deferred.
+    Family,
+    /// Reads what its neighbours wrote.
+    Look,
+    /// An UPDATE that matches no row.
+    NoRow,
+    /// A transfer, with savepoints of its own; the last may stay open.
+    Savepoints {
+        is_left_open: bool,
+    },
+}
+
+/// How it ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum End {
+    Success,
+    /// Fails after a read, before its deed.
+    FailsFirst,
+    /// Fails after its deed.
+    Fails,
+    Panics,
+    /// Succeeds, but leaves a child without a parent.
+    Orphan,
+    /// Succeeds the first time it is run, and fails or panics the second time.
+    FailsAgain,
+    PanicsAgain,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) id: i64,
+    pub(super) deed: Deed,
+    pub(super) end: End,
+    pub(super) from: u8,
+    pub(super) to: u8,
+    pub(super) amount: i64,
+    /// How often its closure was called.
+    pub(super) runs: Arc<AtomicUsize>,
+}
+
+/// What a transaction returns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    pub(super) id: i64,
+    /// Which run returned it, from 1.
+    pub(super) run: usize,
+    /// Of the account `to`, at its end.
+    pub(super) balance: i64,
+}
+
+#[derive(Debug)]
+pub(super) enum Failure {
+    Chosen(Seen),
+    Engine(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+static DEBIT: Sql = Sql::new("UPDATE account SET balance = balance - ?2 WHERE id = ?1");
+static CREDIT: Sql = Sql::new("UPDATE account SET balance = balance + ?2 WHERE id = ?1");
+static BALANCE: Sql = Sql::new("SELECT balance FROM account WHERE id = ?1");
+static CHILD: Sql = Sql::new("INSERT INTO child VALUES (?1)");
+static PARENT: Sql = Sql::new("INSERT INTO parent VALUES (?1)");
+static NO_ROW: Sql = Sql::new("UPDATE account SET balance = 0 WHERE id = -1");
+
+impl Plan {
+    pub(super) fn random(id: i64, deed: Deed, end: End, random: &mut StdRng) -> Self {
+        let from = random.random_range(0..ACCOUNTS);
+        let to = (from + random.random_range(1..ACCOUNTS)) % ACCOUNTS;
+        let amount = random.random_range(1..100);
+        Self { id, deed, end, from, to, amount, runs: Arc::default() }
+    }
+
+    /// The closure.
+    pub(super) fn run(&self, db: &Transaction<'_>) -> Result<Seen, Failure> {
+        let run = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
+        if self.end == End::FailsFirst {
+            return Err(Failure::Chosen(self.look(db, run)?));
+        }
+        self.write(db)?;
+        let seen = self.look(db, run)?;
+        match self.end {
+            End::Fails => return Err(Failure::Chosen(seen)),
+            End::FailsAgain if run == 2 => return Err(Failure::Chosen(seen)),
+            // Without the hook, which would print each.
+            End::Panics => std::panic::resume_unwind(Box::new("as the test wants")),
+            End::PanicsAgain if run == 2 => std::panic::resume_unwind(Box::new("again")),
+            End::Orphan => drop(db.statement(&CHILD)?.execute([-self.id])?),
+            _ => {}
+        }
+        Ok(seen)
+    }
+
+    /// What `run` does to the database, done to the model.
+    pub(super) fn apply(&self, model: &mut Model) {
+        match self.deed {
+            Deed::Transfer | Deed::BareTransfer | Deed::Savepoints { .. } => {
+                model.balances[usize::from(self.from)] -= self.amount;
+                model.balances[usize::from(self.to)] += self.amount;
+            }
+            Deed::Table => model.has_table[self.slot()] ^= true,
+            Deed::UserVersion => model.user_version = self.id,
+            Deed::Blob => model.bytes[self.slot()] = self.byte(),
+            Deed::Family => drop(model.families.insert(self.id)),
+            Deed::Look | Deed::NoRow => {}
+        }
+    }
+
+    fn look(&self, db: &Transaction<'_>, run: usize) -> Result<Seen, Failure> {
+        let balance = db.statement(&BALANCE)?.query_row([self.to], |row| row.get(0))?;
+        Ok(Seen { id: self.id, run, balance })
+    }
+
+    fn write(&self, db: &Transaction<'_>) -> Result<(), Failure> {
+        match self.deed {
+            Deed::Transfer => {
+                db.statement(&DEBIT)?.execute((self.from, self.amount))?;
+                db.statement(&CREDIT)?.execute((self.to, self.amount))?;
+            }
+            Deed::BareTransfer => {
+                let sql = "UPDATE account SET balance = balance + ?2 WHERE id = ?1";
+                db.execute(sql, (self.from, -self.amount))?;
+                db.prepare_cached(sql)?.execute((self.to, self.amount))?;
+            }
+            Deed::Table => {
+                let slot = self.slot();
+                let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
+                let is_there = db.query_row(sql, [format!("made_{slot}")], |row| row.get(0))?;
+                let verb = if is_there { "DROP TABLE" } else { "CREATE TABLE" };
+                let columns = if is_there { "" } else { "(x)" };
+                db.execute_batch(&format!("{verb} made_{slot} {columns}"))?;
+            }
+            Deed::UserVersion => db.pragma_update(None, "user_version", self.id)?,
+            Deed::Blob => {
+                let mut blob = db.blob_open("main", "page", "bytes", 1, false)?;
+                blob.write_all_at(&[self.byte()], self.slot())?;
+            }
+            Deed::Family => {
+                db.statement(&CHILD)?.execute([self.id])?;
+                db.statement(&PARENT)?.execute([self.id])?;
+            }
+            Deed::Look => {}
+            Deed::NoRow => assert_eq!(db.statement(&NO_ROW)?.execute([])?, 0),
+            Deed::Savepoints { is_left_open } => {
+                let Self { from, to, amount, .. } = *self;
+                let end = if is_left_open { "" } else { "RELEASE own" };
+                db.execute_batch(&format!(
+                    "SAVEPOINT own;
+                     UPDATE account SET balance = balance + 1000000;
+                     ROLLBACK TO own;
+                     UPDATE account SET balance = balance - {amount} WHERE id = {from};
+                     SAVEPOINT inner;
+                     UPDATE account SET balance = balance + {amount} WHERE id = {to};
+                     RELEASE inner;
+                     {end}"
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slot(&self) -> usize {
+        usize::from(self.from) % SLOTS
+    }
+
+    fn byte(&self) -> u8 {
+        u8::try_from(self.id % 251).expect("less than 251")
+    }
+}

@@ -1,0 +1,76 @@
+//! Randomness that a failure can be replayed with, and an end to tests that hang.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// Set to a seed that was printed, to run it again.
+const SEED: &str = "ENGINE_TEST_SEED";
+
+/// A test that runs for this long hangs: the slowest takes a sixth of it.
+const HANGS_AFTER: Duration = Duration::from_mins(4);
+
+/// A random number generator. If the test that holds it fails, it says how to replay it.
+pub(crate) struct Random {
+    generator: StdRng,
+    seed: u64,
+}
+
+pub(crate) fn random() -> Random {
+    let given = std::env::var_os(SEED);
+    let given = given.map(|seed| seed.to_str().unwrap().parse().unwrap());
+    seeded(given.unwrap_or_else(|| getrandom::u64().unwrap()))
+}
+
+pub(crate) fn seeded(seed: u64) -> Random {
+    Random { generator: StdRng::seed_from_u64(seed), seed }
+}
+
+impl Random {
+    /// Another one for another thread; the same for the same seed.
+    pub(crate) fn fork(&mut self) -> StdRng {
+        StdRng::seed_from_u64(self.random())
+    }
+}
+
+impl Deref for Random {
+    type Target = StdRng;
+
+    fn deref(&self) -> &StdRng {
+        &self.generator
+    }
+}
+
+impl DerefMut for Random {
+    fn deref_mut(&mut self) -> &mut StdRng {
+        &mut self.generator
+    }
+}
+
+impl Drop for Random {
+    #[expect(clippy::print_stderr, reason = "the harness shows it with the failure")]
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("replay with {SEED}={}", self.seed);
+        }
+    }
+}
+
+/// Runs `body` on a thread of its own, so that one that hangs fails.
+pub(crate) fn within_time(body: impl FnOnce() + Send + 'static) {
+    let (done, is_done) = mpsc::channel::<()>();
+    let thread = thread::spawn(move || {
+        body();
+        drop(done);
+    });
+    // A panic drops the sender too; `join` passes it on.
+    let result = is_done.recv_timeout(HANGS_AFTER);
+    assert_eq!(result, Err(mpsc::RecvTimeoutError::Disconnected), "it hangs");
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}

@@ -1,0 +1,128 @@
+//! The hand-off between callers and worker threads, in every order in which the threads can run.
+//!
+//! The engine's own files are compiled here once more, with loom's locks in place of std's. loom
+//! runs a model again and again and switches threads at the locks, until it has seen all orders. A
+//! thread that waits for what nobody will do any more is a deadlock, and loom's panic.
+//!
+//! # Not here
+//! - SQLite: a closure runs and writes nothing. `schedule.rs` repeats the few lines of
+//!   `database.rs` and `databases.rs` around it.
+//! - `Pending::wait`, which polls like any other caller and parks a real thread.
+//! - The channel in `courier.rs`: tokio checks its own.
+#![expect(clippy::unwrap_used, reason = "in a test, also in its helpers, a panic is the report")]
+
+mod answer;
+#[path = "../../src/job.rs"]
+#[expect(dead_code, unreachable_pub, reason = "the models do not use all of it")]
+mod job;
+#[path = "../../src/queue.rs"]
+#[expect(dead_code, reason = "the models do not use all of it")]
+mod queue;
+#[path = "../../src/ready.rs"]
+mod ready;
+mod schedule;
+mod seen;
+
+mod error {
+    pub(crate) use engine::{Error, Result};
+}
+
+mod sync {
+    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+}
+
+mod transaction {
+    use std::marker::PhantomData;
+
+    /// Stands for the engine's, which needs a connection.
+    #[derive(Default)]
+    pub(crate) struct Transaction<'a>(PhantomData<&'a ()>);
+}
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::error::{Error, Result};
+use crate::job::Pending;
+use crate::sync::{Condvar, Mutex};
+
+/// How often a thread may be stopped where it could have gone on. loom's documentation: two or
+/// three find most errors; each one more costs ten times the time.
+const PREEMPTIONS_MAX: usize = 3;
+
+/// Runs `model` in every order.
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(PREEMPTIONS_MAX);
+    builder.check(model);
+}
+
+/// Rings once; who waits for it goes on.
+struct Alarm {
+    has_rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Alarm {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { has_rung: Mutex::new(false), changed: Condvar::new() })
+    }
+
+    fn ring(&self) {
+        *self.has_rung.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) {
+        let mut has_rung = self.has_rung.lock().unwrap();
+        while !*has_rung {
+            has_rung = self.changed.wait(has_rung).unwrap();
+        }
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+}
+
+fn poll(pending: &mut Pending<u32, Error>, alarm: &Arc<Alarm>) -> Poll<Result<u32>> {
+    let waker = Waker::from(Arc::clone(alarm));
+    Pin::new(pending).poll(&mut Context::from_waker(&waker))
+}
+
+/// The answer, which must be there when the waker is called.
+fn wait(mut pending: Pending<u32, Error>) -> Result<u32> {
+    let alarm = Alarm::new();
+    match poll(&mut pending, &alarm) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => {
+            alarm.wait();
+            is_ready(poll(&mut pending, &alarm))
+        }
+    }
+}
+
+fn is_ready(polled: Poll<Result<u32>>) -> Result<u32> {
+    match polled {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("no answer where there must be one"),
+    }
+}
+
+/// The alarm of the alarm: what the models rely on finding is found.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_lost_wakeup_is_found() {
+    check(|| {
+        let alarm = Alarm::new();
+        let ringer = Arc::clone(&alarm);
+        loom::thread::spawn(move || {
+            ringer.changed.notify_all();
+            *ringer.has_rung.lock().unwrap() = true;
+        });
+        alarm.wait();
+    });
+}

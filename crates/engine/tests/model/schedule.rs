@@ -1,0 +1,222 @@
+//! Databases between their callers and the workers (`queue.rs`, `ready.rs`).
+
+use std::sync::Arc;
+
+use loom::thread::{self, JoinHandle};
+
+use crate::error::{Error, Result};
+use crate::job::{Durability, Ended, Pending, Queued, job};
+use crate::queue::{Queue, Refused};
+use crate::ready::Ready;
+use crate::seen::Seen;
+use crate::sync::Mutex;
+use crate::transaction::Transaction;
+use crate::{Alarm, check, is_ready, poll, wait};
+
+/// What a worker takes, of which it runs one and puts the rest back.
+const BATCH_COUNT_MAX: usize = 2;
+/// More than any model writes.
+const QUEUE_COUNT_MAX: usize = 10;
+
+struct Database {
+    queue: Queue<Queued>,
+    /// `None` once closed.
+    writer: Mutex<Option<()>>,
+    ready: Arc<Ready<Arc<Self>>>,
+    /// The numbers of the closures that ran. No thread is switched at this lock.
+    ran: std::sync::Mutex<Vec<u32>>,
+}
+
+impl Database {
+    fn write(self: &Arc<Self>, number: u32) -> Pending<u32, Error> {
+        self.write_with(number, || {})
+    }
+
+    fn write_with(
+        self: &Arc<Self>,
+        number: u32,
+        closure: impl Fn() + Send + 'static,
+    ) -> Pending<u32, Error> {
+        let this = Arc::downgrade(self);
+        let (job, pending) = job(Durability::Os, move |_: &Transaction<'_>| {
+            closure();
+            this.upgrade().unwrap().ran.lock().unwrap().push(number);
+            Ok(number)
+        });
+        match self.queue.push(job) {
+            Ok(true) => self.ready.push(Arc::clone(self)),
+            Ok(false) => {}
+            Err(Refused::Closed(job)) => drop(job),
+            Err(Refused::Full(_)) => panic!("it is long enough"),
+        }
+        pending
+    }
+
+    fn work(&self) -> bool {
+        let slot = self.writer.lock().unwrap();
+        if slot.is_none() {
+            return false;
+        }
+        assert!(self.run_batch(), "it was scheduled twice");
+        self.queue.end_turn()
+    }
+
+    fn close(&self) {
+        self.queue.close();
+        let mut slot = self.writer.lock().unwrap();
+        if slot.take().is_some() {
+            while self.run_batch() {}
+        }
+    }
+
+    fn run_batch(&self) -> bool {
+        let mut jobs = self.queue.take(BATCH_COUNT_MAX).into_iter();
+        let Some(first) = jobs.next() else { return false };
+        first.run(&Transaction::default());
+        self.queue.put_back(jobs);
+        drop(Ended::new(vec![first]));
+        true
+    }
+
+    fn ran(&self) -> Vec<u32> {
+        self.ran.lock().unwrap().clone()
+    }
+
+    /// Nothing waits, and the next write would schedule it.
+    fn is_at_rest(&self) -> bool {
+        let (job, _pending) = job(Durability::Os, |_: &Transaction<'_>| Ok::<_, Error>(0));
+        self.queue.take(1).is_empty() && matches!(self.queue.push(job), Ok(true))
+    }
+}
+
+struct Workers {
+    ready: Arc<Ready<Arc<Database>>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    fn start(count: usize) -> Self {
+        let ready = Arc::new(Ready::<Arc<Database>>::new(count));
+        let threads = (0..count).map(|worker| {
+            let ready = Arc::clone(&ready);
+            thread::spawn(move || {
+                let mut unfinished = None;
+                while let Some(database) = ready.next(worker, unfinished.take()) {
+                    unfinished = database.work().then_some(database);
+                }
+            })
+        });
+        let threads = threads.collect();
+        Self { ready, threads }
+    }
+
+    fn open(&self) -> Arc<Database> {
+        Arc::new(Database {
+            queue: Queue::new(QUEUE_COUNT_MAX),
+            writer: Mutex::new(Some(())),
+            ready: Arc::clone(&self.ready),
+            ran: std::sync::Mutex::default(),
+        })
+    }
+
+    fn stop(self) {
+        self.ready.stop();
+        self.threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+#[test]
+fn every_caller_is_answered_once_and_in_order() {
+    check(|| {
+        let workers = Workers::start(1);
+        let database = workers.open();
+        let other = Arc::clone(&database);
+        let caller = thread::spawn(move || wait(other.write(1)).unwrap());
+        let pending = [database.write(2), database.write(3)];
+        assert_eq!(pending.map(|pending| wait(pending).unwrap()), [2, 3]);
+        assert_eq!(caller.join().unwrap(), 1);
+        let mut ran = database.ran();
+        ran.retain(|number| *number != 1);
+        assert_eq!((ran, database.ran().len()), (vec![2, 3], 3));
+        workers.stop();
+        assert!(database.is_at_rest());
+    });
+}
+
+/// A batch of one database waits for a batch of another, so both workers must be awake: also where
+/// one has taken the second database and put the first behind it, unfinished.
+#[test]
+fn no_worker_sleeps_while_a_database_waits() {
+    check(|| {
+        let workers = Workers::start(2);
+        let (first, second) = (workers.open(), workers.open());
+        let has_ended = Alarm::new();
+        let (end, condition) = (Arc::clone(&has_ended), has_ended);
+        let pending = [
+            first.write(1),
+            first.write_with(2, move || end.ring()),
+            second.write_with(3, move || condition.wait()),
+        ];
+        assert_eq!(pending.map(|pending| wait(pending).unwrap()), [1, 2, 3]);
+        workers.stop();
+        assert!(first.is_at_rest() && second.is_at_rest());
+    });
+}
+
+#[test]
+fn a_database_with_more_to_do_goes_to_the_back() {
+    check(|| {
+        let ready = Ready::new(1);
+        ready.push("first");
+        ready.push("second");
+        assert_eq!(ready.next(0, None), Some("first"));
+        assert_eq!(ready.next(0, Some("first")), Some("second"));
+        assert_eq!(ready.next(0, None), Some("first"));
+    });
+}
+
+#[test]
+fn stopped_workers_end_when_nothing_is_left() {
+    check(|| {
+        let workers = Workers::start(2);
+        let (first, second) = (workers.open(), workers.open());
+        let pending = [first.write(1), first.write(2), second.write(3)];
+        workers.stop();
+        let alarm = Alarm::new();
+        let answers = pending.map(|mut pending| is_ready(poll(&mut pending, &alarm)).unwrap());
+        assert_eq!(answers, [1, 2, 3]);
+    });
+}
+
+#[test]
+fn a_write_beside_close_is_run_or_refused() {
+    let seen = Seen::default();
+    let record = seen.recorder();
+    check(move || {
+        let workers = Workers::start(1);
+        let database = workers.open();
+        let other = Arc::clone(&database);
+        let caller = thread::spawn(move || {
+            let pending = [other.write(1), other.write(2)];
+            pending.map(|pending| stored(wait(pending)))
+        });
+        database.close();
+        let ran = database.ran();
+        let answers: Vec<u32> = caller.join().unwrap().into_iter().flatten().collect();
+        // What was accepted has run when closing ends, and nothing after.
+        assert_eq!(answers, ran);
+        record(ran);
+        workers.stop();
+        assert_eq!(answers, database.ran());
+    });
+    assert_eq!(seen.all(), [vec![], vec![1], vec![1, 2]]);
+}
+
+/// `None`: it was refused.
+fn stored(answer: Result<u32>) -> Option<u32> {
+    match answer {
+        Ok(number) => Some(number),
+        Err(Error::Closed) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
