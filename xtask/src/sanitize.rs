@@ -1,9 +1,10 @@
-//! `cargo xtask ci sanitize`: the engine's tests under AddressSanitizer, SQLite's C code included.
+//! `cargo xtask ci sanitize`: the engine's tests under `AddressSanitizer`, C code included.
 //!
-//! The engine's little `unsafe` says for how long something lives, and SQLite believes it. Here each
-//! access to memory that was freed, and memory that nobody frees, is an error, in both languages.
-//! Rust's and C's compilers each instrument their own code, for the one runtime that comes with
-//! Rust. The sanitizer is not stable in Rust; `RUSTC_BOOTSTRAP` lets the pinned compiler use it.
+//! The engine's little `unsafe` says for how long something lives, and SQLite believes it. Here
+//! each access to memory that was freed, and memory that nobody frees, is an error, in both
+//! languages. Rust's and C's compilers each instrument their own code, for the one runtime that
+//! comes with Rust. The sanitizer is not stable in Rust; `RUSTC_BOOTSTRAP` lets the pinned compiler
+//! use it.
 //!
 //! # Invariants
 //! - The alarm rings: a program with the fault is reported before the tests are believed.
@@ -11,7 +12,7 @@
 //! # Not here
 //! - The models of the hand-off (`crates/engine/tests/model`): no unsafe code, and stacks of their
 //!   own, which the sanitizer does not know.
-//! - ThreadSanitizer: std would have to be compiled for it, from a component that is not stable.
+//! - `ThreadSanitizer`: std would have to be compiled for it, from a component that is not stable.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -27,11 +28,9 @@ const C_FLAGS: &str = "-fsanitize=address -DSQLITE_OMIT_LOOKASIDE -DSQLITE_DEFAU
 
 /// Dependencies are compiled once and used for seconds: optimising them takes a minute, SQLite's C
 /// code without its two.
-const CONFIG: [&str; 4] = [
+const CONFIG: [&str; 2] = [
     "--config=profile.dev.package.'*'.opt-level=0",
     "--config=profile.dev.package.sqlite3mc-sys.opt-level=1",
-    "--config=profile.dev.debug='line-tables-only'",
-    "--config=profile.dev.incremental=false",
 ];
 
 /// GCC makes one of equal constants and registers it for each.
@@ -77,8 +76,8 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     cargo
         .current_dir(root)
         .args(CONFIG)
-        .args(["test", "--locked", "--package", "engine", "--lib", "--test", "it"])
-        .args(["--no-fail-fast", "--target", target, "--target-dir"])
+        .args(["test", "--locked", "--package=engine", "--package=sqlite3mc-sys"])
+        .args(["--lib", "--test=it", "--no-fail-fast", "--target", target, "--target-dir"])
         .arg(&folder)
         .arg("--")
         .args(SKIPPED.iter().flat_map(|test| ["--skip", test]))

@@ -4,8 +4,8 @@
 //! waits for two fsyncs and for all pages. Here another connection copies the pages while the
 //! writer goes on (a *pass*), each time that so many frames have come. What it can never do is
 //! catch up, so when the WAL has reached a few times that length, the writer itself copies the
-//! little that is left and, if no reader looks into the WAL at that moment, starts it anew (a
-//! *reset*).
+//! little that is left and starts it anew (a *reset*); reads wait for that moment, and it waits a
+//! few milliseconds for those under way.
 //!
 //! The limit is the profile's `wal_autocheckpoint`; 0 leaves the WAL alone.
 //!
@@ -28,6 +28,9 @@ pub(crate) struct Checkpoints {
     frames: AtomicU32,
     /// Frames that the last pass found in the file.
     copied: AtomicU32,
+    /// Frames that make a reset due. An attempt that fails, because of a long read, is made again
+    /// only when as many more have come: it keeps everybody waiting.
+    reset_at: AtomicU32,
     is_pass_due: AtomicBool,
     is_reset_due: AtomicBool,
     /// Taken for a pass; true once the database is closed.
@@ -48,6 +51,7 @@ impl Checkpoints {
             limit,
             frames: AtomicU32::new(0),
             copied: AtomicU32::new(0),
+            reset_at: AtomicU32::new(limit.saturating_mul(PASSES_PER_RESET)),
             is_pass_due: AtomicBool::new(false),
             is_reset_due: AtomicBool::new(false),
             is_closed: Mutex::new(false),
@@ -60,6 +64,7 @@ impl Checkpoints {
         let before = self.frames.swap(frames, Ordering::Relaxed);
         if frames < before {
             self.copied.store(0, Ordering::Relaxed);
+            self.reset_at.store(self.reset_step(), Ordering::Relaxed);
         }
         self.counters.frames_max.fetch_max(frames, Ordering::Relaxed);
         let copied = self.copied.load(Ordering::Relaxed);
@@ -81,7 +86,7 @@ impl Checkpoints {
         drop(is_closed);
         if let Ok(Copied { frames, copied }) = result {
             self.copied.store(copied, Ordering::Relaxed);
-            if frames >= self.limit.saturating_mul(PASSES_PER_RESET) {
+            if frames >= self.reset_at.load(Ordering::Relaxed) {
                 self.is_reset_due.store(true, Ordering::Relaxed);
             }
         }
@@ -97,8 +102,14 @@ impl Checkpoints {
 
     /// Copies the rest on the writer's own connection.
     pub(crate) fn catch_up(&self, writer: &Connection) -> rusqlite::Result<()> {
-        self.copied.store(copy(writer)?.copied, Ordering::Relaxed);
+        let Copied { frames, copied } = copy(writer)?;
+        self.copied.store(copied, Ordering::Relaxed);
+        self.reset_at.store(frames.saturating_add(self.reset_step()), Ordering::Relaxed);
         Ok(())
+    }
+
+    fn reset_step(&self) -> u32 {
+        self.limit.saturating_mul(PASSES_PER_RESET)
     }
 
     /// Notes for how long the writer was kept from its work.

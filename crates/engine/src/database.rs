@@ -46,6 +46,10 @@ pub struct Options {
     pub migrations: &'static [Migration],
     /// Whether a missing file is created.
     pub create: bool,
+    /// No other process writes to the file. Reads that follow on each other then share a snapshot
+    /// while this process writes nothing either; what another process does write they see up to
+    /// 10 ms late.
+    pub is_sole_writer: bool,
     /// The writer's limits.
     pub limits: WriterLimits,
     /// Read-only connections, each opened when it is first needed; past them a read waits for
@@ -54,13 +58,15 @@ pub struct Options {
 }
 
 impl Options {
-    /// The `server` profile, no migrations, an existing file, default limits, four readers.
+    /// The `server` profile, no migrations, an existing file that others may write to, default
+    /// limits, four readers.
     pub fn new(encryption: Encryption) -> Self {
         Self {
             encryption,
             profile: Profile::SERVER,
             migrations: &[],
             create: false,
+            is_sole_writer: false,
             limits: WriterLimits::default(),
             readers_count_max: 4,
         }
@@ -109,8 +115,15 @@ impl Database {
         options: Options,
         surroundings: Surroundings,
     ) -> Result<Arc<Self>> {
-        let Options { encryption, profile, migrations, create, limits, readers_count_max } =
-            options;
+        let Options {
+            encryption,
+            profile,
+            migrations,
+            create,
+            is_sole_writer,
+            limits,
+            readers_count_max,
+        } = options;
         let (mut connection, cipher) =
             open::open_connection(&path, &encryption, profile, false, create)?;
         migrate::migrate(&mut connection, migrations)?;
@@ -130,7 +143,7 @@ impl Database {
             limits,
             queue: Queue::new(limits.queue_count_max),
             writer: Mutex::new(Some(writer)),
-            readers: Readers::new(readers_count_max),
+            readers: Readers::new(readers_count_max, is_sole_writer),
             epoch: AtomicU64::new(0),
             is_release_due: AtomicBool::new(false),
             checkpoints: Checkpoints::new(limit),
@@ -320,12 +333,16 @@ impl Database {
     /// meanwhile. Called by a flushing thread, and when the database is closed.
     pub(crate) fn flush(&self) -> bool {
         let batches = self.flushes.take(usize::MAX);
-        let flushed = if batches.is_empty() { Ok(()) } else { self.wal_file.flush() };
-        if let Err(error) = flushed {
-            let cause = || Arc::from(format!("flush: {error}"));
-            let cause = self.poison.get_or_init(cause);
+        if !batches.is_empty()
+            && self.poison.get().is_none()
+            && let Err(error) = self.wal_file.flush()
+        {
+            let cause = self.poison.get_or_init(|| format!("flush: {error}").into());
             tracing::error!(%cause, "a database takes no more writes until it is reopened");
             self.checkpoints.close();
+        }
+        // Also of an earlier flush: one that succeeds after another failed proves nothing.
+        if let Some(cause) = self.poison.get() {
             let poisoned = || Error::Poisoned { cause: Arc::clone(cause) };
             let failed: usize = batches.iter().map(|batch| batch.fail(poisoned)).sum();
             self.counters.transactions.fetch_sub(failed as u64, Ordering::Relaxed);
@@ -345,13 +362,15 @@ impl Database {
             return;
         }
         let start = clock::now();
-        self.readers.release_before(start);
+        // A reader that looks into the WAL keeps its pages from being copied, and where readers
+        // follow on each other, one always does.
+        self.readers.hold(start + SNAPSHOT_AGE_MAX);
         if let Err(error) = self.checkpoints.catch_up(writer.connection()) {
             tracing::warn!(path = %self.path.display(), %error, "checkpoint");
         }
         // Snapshots from here on lie in the file alone.
         self.epoch.fetch_add(1, Ordering::Release);
-        self.readers.release_before(clock::now());
+        self.readers.resume();
         self.checkpoints.paused(start.elapsed());
     }
 

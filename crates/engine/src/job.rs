@@ -180,14 +180,18 @@ where
         let outcome = catch_unwind(AssertUnwindSafe(|| closure(transaction)));
         let result = outcome.unwrap_or_else(|_panic| Err(Error::Panicked.into()));
         let is_ok = result.is_ok();
-        work.result = Some(result);
+        let before = work.result.replace(result);
+        drop(work);
+        discard(before);
         is_ok
     }
 
     fn fail(&self, error: Error) {
         let mut work = self.work();
         if !matches!(work.result, Some(Err(_))) {
-            work.result = Some(Err(error.into()));
+            let before = work.result.replace(Err(error.into()));
+            drop(work);
+            discard(before);
         }
     }
 
@@ -202,10 +206,25 @@ where
         let waker = reply.waker.take();
         drop(reply);
         if let Some(waker) = waker {
-            waker.wake();
+            guarded(|| waker.wake());
         }
         // Last: what it owns may be large, and its caller need not wait for that.
-        drop(closure);
+        discard(closure);
+    }
+}
+
+/// Drops what callers gave us.
+fn discard<T>(value: T) {
+    guarded(|| drop(value));
+}
+
+/// Runs code that callers gave us. If it panics, that is not their neighbours' business.
+fn guarded(work: impl FnOnce()) {
+    let Err(panic) = catch_unwind(AssertUnwindSafe(work)) else { return };
+    tracing::error!("a waker, a transaction, or what it returned, panicked");
+    // What was thrown may throw again; that is given up.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(again);
     }
 }
 
@@ -242,6 +261,7 @@ impl Drop for Queued {
         if let Some(job) = self.0.take() {
             job.fail(Error::Closed);
             job.answer();
+            discard(job);
         }
     }
 }
@@ -271,6 +291,7 @@ impl Drop for Ended {
         for job in &mut self.0 {
             if let Some(job) = job.0.take() {
                 job.answer();
+                discard(job);
             }
         }
     }

@@ -5,8 +5,8 @@
 //! callers wait in turn.
 //!
 //! Beginning and ending a read transaction costs several times what a point read does (locks in
-//! the shared memory of the WAL, by system calls). So a reader that is used again within
-//! [`SNAPSHOT_AGE_MAX`] stays in its transaction for as long as there is nothing newer to see.
+//! the shared memory of the WAL, by system calls). So where no other process
+//! writes, a reader that is used again within [`SNAPSHOT_AGE_MAX`] stays in its transaction for as long as there is nothing newer to see.
 //!
 //! # Invariants
 //! - A read sees every write that was answered before it began. (Each batch raises the epoch before
@@ -36,6 +36,8 @@ pub(crate) struct Readers {
     pool: Mutex<Pool>,
     returned: Condvar,
     count_max: usize,
+    /// Whether readers may keep a snapshot from one read to the next.
+    may_keep: bool,
 }
 
 struct Pool {
@@ -44,6 +46,8 @@ struct Pool {
     /// Idle ones and those in use.
     open_count: usize,
     waiting_count: usize,
+    /// No read begins.
+    is_held: bool,
     is_closed: bool,
 }
 
@@ -63,10 +67,16 @@ struct Snapshot {
 }
 
 impl Readers {
-    pub(crate) fn new(count_max: usize) -> Self {
+    pub(crate) fn new(count_max: usize, may_keep: bool) -> Self {
         assert!(count_max > 0, "reads need a connection");
-        let pool = Pool { idle: Vec::new(), open_count: 0, waiting_count: 0, is_closed: false };
-        Self { pool: Mutex::new(pool), returned: Condvar::new(), count_max }
+        let pool = Pool {
+            idle: Vec::new(),
+            open_count: 0,
+            waiting_count: 0,
+            is_held: false,
+            is_closed: false,
+        };
+        Self { pool: Mutex::new(pool), returned: Condvar::new(), count_max, may_keep }
     }
 
     /// Runs `f` in a read transaction that sees at least `epoch`. `open` makes a reader when none
@@ -107,6 +117,31 @@ impl Readers {
         idle.iter().any(|reader| reader.snapshot.is_some())
     }
 
+    /// Lets no read begin until `resume`, waits for those under way, though not past `until`, and
+    /// ends all snapshots that nobody uses.
+    pub(crate) fn hold(&self, until: Instant) {
+        let mut pool = self.lock();
+        pool.is_held = true;
+        while pool.open_count > pool.idle.len() {
+            let wait = until.saturating_duration_since(clock::now());
+            if wait.is_zero() {
+                break;
+            }
+            pool.waiting_count += 1;
+            let waited = self.returned.wait_timeout(pool, wait);
+            pool = waited.expect("no code panics while it holds this lock").0;
+            pool.waiting_count -= 1;
+        }
+        drop(pool);
+        self.release_before(clock::now());
+    }
+
+    /// Reads begin again.
+    pub(crate) fn resume(&self) {
+        self.lock().is_held = false;
+        self.returned.notify_all();
+    }
+
     /// Closes what is idle at once, and what is in use when it comes back.
     pub(crate) fn close(&self) {
         let mut pool = self.lock();
@@ -124,11 +159,17 @@ impl Readers {
             if pool.is_closed {
                 return Err(Error::Closed);
             }
-            if let Some(reader) = pool.idle.pop() {
-                return Ok(Lease { readers: self, reader: Some(reader), keeps_snapshot: false });
-            }
-            if pool.open_count < self.count_max {
-                break;
+            if !pool.is_held {
+                if let Some(reader) = pool.idle.pop() {
+                    return Ok(Lease {
+                        readers: self,
+                        reader: Some(reader),
+                        keeps_snapshot: false,
+                    });
+                }
+                if pool.open_count < self.count_max {
+                    break;
+                }
             }
             pool.waiting_count += 1;
             pool = self.returned.wait(pool).expect("no code panics while it holds this lock");
@@ -196,7 +237,9 @@ impl Lease<'_> {
         let reader = self.reader();
         let is_in_use = reader.used.replace(now).is_some_and(|used| now - used < SNAPSHOT_AGE_MAX);
         // A closure may have ended the transaction.
-        self.keeps_snapshot = is_in_use && !self.reader().session.connection().is_autocommit();
+        self.keeps_snapshot = self.readers.may_keep
+            && is_in_use
+            && !self.reader().session.connection().is_autocommit();
         self.keeps_snapshot
     }
 }
@@ -222,7 +265,8 @@ impl Drop for Lease<'_> {
         drop(pool);
         drop(closing);
         if is_awaited {
-            self.readers.returned.notify_one();
+            // Those who want it, and the writer, who waits for all.
+            self.readers.returned.notify_all();
         }
     }
 }

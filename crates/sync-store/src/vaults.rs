@@ -54,6 +54,7 @@ impl Vaults {
         let mut refused = None;
         let options = || match key() {
             Ok(key) => Options {
+                is_sole_writer: true,
                 migrations: MIGRATIONS,
                 create: true,
                 ..Options::new(Encryption::Key { key, cipher: None })

@@ -107,7 +107,11 @@ impl Bed {
         let entered = self.runtime.enter();
         let databases = Databases::start(Limits::default())?;
         drop(entered);
-        let options = || Options { profile: &PROFILE, ..Options::new(self.encryption.clone()) };
+        let options = || Options {
+            profile: &PROFILE,
+            is_sole_writer: true,
+            ..Options::new(self.encryption.clone())
+        };
         let database = databases.open(&self.path, options)?;
         work(&database)
     }

@@ -102,7 +102,8 @@ impl Vaults {
     }
 
     fn open(&self, databases: &Databases, vault: usize) -> engine::Result<Arc<Database>> {
-        databases.open(&self.paths[vault], || Options::new(encryption()))
+        let options = || Options { is_sole_writer: true, ..Options::new(encryption()) };
+        databases.open(&self.paths[vault], options)
     }
 
     /// All callers write to the `active` first vaults; with all of them active, evenly.

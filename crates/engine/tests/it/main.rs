@@ -53,6 +53,7 @@ impl Fixture {
 fn options(change: impl FnOnce(&mut Options)) -> Options {
     let mut options = Options::new(Encryption::Key { key: key(), cipher: None });
     options.create = true;
+    options.is_sole_writer = true;
     options.migrations = &[engine::Migration {
         version: 1,
         sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, x UNIQUE)",

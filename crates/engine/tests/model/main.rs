@@ -1,15 +1,20 @@
-//! The hand-off between callers and worker threads, in every order in which the threads can run.
+//! The hand-off between callers and worker threads, in the orders in which the threads can run.
 //!
 //! The engine's own files are compiled here once more, with loom's locks in place of std's. loom
-//! runs a model again and again and switches threads at the locks, until it has seen all orders. A
-//! thread that waits for what nobody will do any more is a deadlock, and loom's panic.
+//! runs a model again and again and switches threads at the locks, until it has seen every order
+//! with at most `PREEMPTIONS_MAX` interruptions. A thread that waits for what nobody will do any
+//! more is a deadlock, and loom's panic.
 //!
 //! # Not here
 //! - SQLite: a closure runs and writes nothing. `schedule.rs` repeats the few lines of
 //!   `database.rs` and `databases.rs` around it.
 //! - `Pending::wait`, which polls like any other caller and parks a real thread.
 //! - The channel in `courier.rs`: tokio checks its own.
-#![expect(clippy::unwrap_used, reason = "in a test, also in its helpers, a panic is the report")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "in a test, also in its helpers, a panic is the report"
+)]
 
 mod answer;
 #[path = "../../src/job.rs"]
@@ -51,7 +56,7 @@ use crate::sync::{Condvar, Mutex};
 /// three find most errors; each one more costs ten times the time.
 const PREEMPTIONS_MAX: usize = 3;
 
-/// Runs `model` in every order.
+/// Runs `model` in each of these orders.
 fn check(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(PREEMPTIONS_MAX);
