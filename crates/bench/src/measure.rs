@@ -105,6 +105,11 @@ impl Latencies {
         self.0.add(&other.0).expect("a histogram of the same shape");
     }
 
+    /// How many waits there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.len()
+    }
+
     /// `None` if nothing was recorded.
     pub(crate) fn latency(&self) -> Option<Latency> {
         #[expect(clippy::cast_precision_loss, reason = "nanoseconds of minutes at most")]

@@ -116,7 +116,9 @@ impl Databases {
     /// caller's to know. [`Error::Busy`] if `open_count_max` databases are open and all of them in
     /// use.
     pub fn open(&self, path: &Path, options: impl FnOnce() -> Options) -> Result<Arc<Database>> {
-        let path = canonical(path)?;
+        // A name that is canonical costs no system calls.
+        let is_known = self.registry().slots.contains(path);
+        let path = if is_known { path.to_owned() } else { canonical(path)? };
         let mut registry = self.registry();
         loop {
             match self.next_step(&mut registry, &path)? {

@@ -4,8 +4,9 @@
 //! cost what they cost for files that differ.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,15 +17,18 @@ use rand::{RngExt, SeedableRng};
 use tokio::runtime::Runtime;
 
 use super::accounts::{self, Pair};
-use super::producers::transfer;
+use super::producers::{transfer, wait};
 use crate::measure::{Latencies, Sample, now};
 use crate::suite::{Case, Section};
 
 const ACCOUNTS: i64 = 100;
+const PAIR: Pair = Pair { credit: 7, debit: 8 };
 const CALLERS: usize = 1_000;
+/// Callers where each request opens a vault: opening keeps a thread busy.
+const OPENING_CALLERS: usize = 16;
 /// Vaults that are in use at a time.
 const ACTIVE_MAX: usize = 1_000;
-/// Callers of the quiet vault; each waits a while between two transactions.
+/// Between two transactions of the quiet vault.
 const QUIET_PAUSE: Duration = Duration::from_millis(2);
 
 /// The files of the vaults.
@@ -76,13 +80,14 @@ impl Vaults {
                  finding or opening the vault, and its answer"
             ),
             cases: vec![
-                case("one vault".to_owned(), |vaults, duration| vaults.busy(1, duration)),
+                case("one vault".to_owned(), |vaults, duration| vaults.busy(1, CALLERS, duration)),
                 case(format!("{active} active, power law"), |vaults, duration| {
-                    vaults.busy(ACTIVE_MAX, duration)
+                    vaults.busy(ACTIVE_MAX, CALLERS, duration)
                 }),
-                case(format!("all {count} active, evenly"), |vaults, duration| {
-                    vaults.busy(usize::MAX, duration)
-                }),
+                case(
+                    format!("all {count} active, evenly, {OPENING_CALLERS} callers"),
+                    |vaults, duration| vaults.busy(usize::MAX, OPENING_CALLERS, duration),
+                ),
                 case("opening closed vaults, one caller".to_owned(), Self::opening),
                 case("a quiet vault alone".to_owned(), |vaults, duration| {
                     vaults.quiet(0, duration)
@@ -107,7 +112,7 @@ impl Vaults {
     }
 
     /// All callers write to the `active` first vaults; with all of them active, evenly.
-    fn busy(&self, active: usize, duration: Duration) -> anyhow::Result<Sample> {
+    fn busy(&self, active: usize, callers: usize, duration: Duration) -> anyhow::Result<Sample> {
         let databases = self.start()?;
         let is_even = active > self.paths.len();
         let active = active.min(self.paths.len());
@@ -124,7 +129,13 @@ impl Vaults {
             let vault = (active as f64 * share) as usize;
             vault.min(active - 1)
         };
-        let mut sample = self.run(&databases, CALLERS, duration, draw)?;
+        if !is_even {
+            // The first request of each would open it.
+            for vault in 0..active {
+                self.open(&databases, vault)?;
+            }
+        }
+        let mut sample = self.run(&databases, callers, duration, draw)?;
         #[expect(clippy::cast_precision_loss, reason = "bytes of memory and a count of files")]
         let per_vault = resident_bytes().saturating_sub(memory_before) as f64
             / databases.open_count().max(1) as f64;
@@ -141,45 +152,46 @@ impl Vaults {
         duration: Duration,
         draw: impl Fn(&mut SmallRng) -> usize + Send + Sync + 'static,
     ) -> anyhow::Result<Sample> {
-        let (is_over, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let is_over = Arc::new(AtomicBool::new(false));
+        // Few, so that they stay in the processor's cache, but more than there are threads.
+        let shards: Arc<[Mutex<Latencies>; 8]> =
+            Arc::new(std::array::from_fn(|_| Mutex::new(Latencies::new())));
         let draw = Arc::new(draw);
         self.runtime.block_on(async {
             let start = now();
             let tasks: Vec<_> = (0..callers)
                 .map(|caller| {
                     let (vaults, databases) = (self.clone(), Arc::clone(databases));
-                    let (is_over, written) = (Arc::clone(&is_over), Arc::clone(&written));
+                    let (is_over, shards) = (Arc::clone(&is_over), Arc::clone(&shards));
                     let draw = Arc::clone(&draw);
                     tokio::spawn(async move {
                         let mut random = SmallRng::seed_from_u64(caller as u64);
-                        let mut latencies = Latencies::new();
                         while !is_over.load(Ordering::Relaxed) {
                             let vault = draw(&mut random);
                             let asked = now();
                             vaults.request(&databases, vault).await?;
-                            latencies.record(asked.elapsed());
-                            written.fetch_add(1, Ordering::Relaxed);
+                            lock(&shards[caller % shards.len()]).record(asked.elapsed());
                         }
-                        Ok::<_, Error>(latencies)
+                        Ok::<_, Error>(())
                     })
                 })
                 .collect();
             tokio::time::sleep(duration).await;
-            let (count, elapsed) = (written.load(Ordering::Relaxed), start.elapsed());
-            is_over.store(true, Ordering::Relaxed);
             let mut all = Latencies::new();
-            for task in tasks {
-                all.merge(&task.await??);
-            }
-            let mut sample = Sample::new(count, elapsed);
+            shards.iter().for_each(|shard| all.merge(&lock(shard)));
+            let mut sample = Sample::new(all.count(), start.elapsed());
             sample.latency = all.latency();
+            is_over.store(true, Ordering::Relaxed);
+            for task in tasks {
+                task.await??;
+            }
             Ok(sample)
         })
     }
 
     async fn request(&self, databases: &Databases, vault: usize) -> Result<(), Error> {
         let database = self.open(databases, vault)?;
-        transfer(&database, Durability::Os, Pair { credit: 7, debit: 8 }, false).await
+        transfer(&database, Durability::Os, PAIR, false).await
     }
 
     /// One after the other, each for the first time.
@@ -208,27 +220,31 @@ impl Vaults {
     fn quiet(&self, others: usize, duration: Duration) -> anyhow::Result<Sample> {
         let databases = self.start()?;
         let quiet = self.paths.len() - 1;
-        let vaults = self.clone();
-        let one = Arc::clone(&databases);
-        let task = self.runtime.spawn(async move {
+        let (vaults, own) = (self.clone(), Arc::clone(&databases));
+        // A thread of its own: in the runtime it would wait behind a thousand tasks, not behind the
+        // engine.
+        let caller = thread::spawn(move || {
             let (mut latencies, start) = (Latencies::new(), now());
-            let mut count = 0;
             while start.elapsed() < duration {
-                tokio::time::sleep(QUIET_PAUSE).await;
+                wait(QUIET_PAUSE);
                 let asked = now();
-                vaults.request(&one, quiet).await?;
+                let database = vaults.open(&own, quiet)?;
+                transfer(&database, Durability::Os, PAIR, false).wait()?;
                 latencies.record(asked.elapsed());
-                count += 1;
             }
-            let mut sample = Sample::new(count, start.elapsed());
+            let mut sample = Sample::new(latencies.count(), start.elapsed());
             sample.latency = latencies.latency();
             Ok::<_, Error>(sample)
         });
         if others > 0 {
             self.run(&databases, others, duration, |_| 0)?;
         }
-        Ok(self.runtime.block_on(task)??)
+        Ok(caller.join().expect("it does not panic")?)
     }
+}
+
+fn lock(shard: &Mutex<Latencies>) -> MutexGuard<'_, Latencies> {
+    shard.lock().expect("recording does not panic")
 }
 
 fn encryption() -> Encryption {
