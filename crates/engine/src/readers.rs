@@ -45,6 +45,8 @@ struct Pool {
     idle: Vec<Reader>,
     /// Idle ones and those in use.
     open_count: usize,
+    /// Those of them whose connection is being made.
+    opening_count: usize,
     waiting_count: usize,
     /// No read begins.
     is_held: bool,
@@ -72,6 +74,7 @@ impl Readers {
         let pool = Pool {
             idle: Vec::new(),
             open_count: 0,
+            opening_count: 0,
             waiting_count: 0,
             is_held: false,
             is_closed: false,
@@ -142,15 +145,21 @@ impl Readers {
         self.returned.notify_all();
     }
 
-    /// Closes what is idle at once, and what is in use when it comes back.
+    /// Closes what is idle at once, and what is in use when it comes back. Afterwards none is opened,
+    /// so that nothing makes the files anew that closing the database takes away.
     pub(crate) fn close(&self) {
         let mut pool = self.lock();
         pool.is_closed = true;
         pool.open_count -= pool.idle.len();
         let idle = std::mem::take(&mut pool.idle);
+        self.returned.notify_all();
+        while pool.opening_count > 0 {
+            pool.waiting_count += 1;
+            pool = self.returned.wait(pool).expect("no code panics while it holds this lock");
+            pool.waiting_count -= 1;
+        }
         drop(pool);
         drop(idle);
-        self.returned.notify_all();
     }
 
     fn lease(&self, open: impl FnOnce() -> Result<Reader>) -> Result<Lease<'_>> {
@@ -176,16 +185,29 @@ impl Readers {
             pool.waiting_count -= 1;
         }
         pool.open_count += 1;
+        pool.opening_count += 1;
         drop(pool);
         // From here on the lease gives its place back, whether or not a connection comes to fill
         // it.
+        let _opening = Opening(self);
         let mut lease = Lease { readers: self, reader: None, keeps_snapshot: false };
         lease.reader = Some(open()?);
-        Ok(lease)
+        // The connection is gone again before `close` goes on.
+        if self.lock().is_closed { Err(Error::Closed) } else { Ok(lease) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Pool> {
         self.pool.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+/// A connection that is being made; ends when dropped, also after a panic.
+struct Opening<'a>(&'a Readers);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.lock().opening_count -= 1;
+        self.0.returned.notify_all();
     }
 }
 
