@@ -18,9 +18,10 @@ const OPTIONS: &[(&str, Option<&str>)] = &[
     // No temporary files unless asked: they hold what the database holds, and stay behind after a
     // power loss.
     ("SQLITE_TEMP_STORE", Some("2")),
-    // What a savepoint must remember stays in memory up to 4 MiB, not 64 KiB: from 16 changed pages
-    // on, a transaction that shares its undo point with others would write a temporary file.
-    ("SQLITE_STMTJRNL_SPILL", Some("4194304")),
+    // What a savepoint must remember stays in memory, as it does anyway for encrypted files: from 16
+    // changed pages on, a transaction that shares its undo point with others would write a temporary
+    // file. (A limit above 128 KiB would be wrong: SQLite writes at most that much at once.)
+    ("SQLITE_STMTJRNL_SPILL", Some("-1")),
     ("SQLITE_ENABLE_DBSTAT_VTAB", None),
     ("SQLITE_ENABLE_FTS5", None),
     ("SQLITE_ENABLE_PREUPDATE_HOOK", None),
