@@ -11,7 +11,7 @@ use std::time::Duration;
 use accounts::Accounts;
 use engine::Databases;
 use protocol::ErrorCode;
-use sync_store::Vaults;
+use sync_store::{Files, Vaults};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -36,7 +36,7 @@ impl App {
     pub(crate) fn open(config: Config) -> Result<Self> {
         let databases = Arc::new(Databases::start(config.databases)?);
         let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
-        let vaults = Vaults::new(Arc::clone(&databases), config.data.clone());
+        let vaults = Vaults::Files(Files::new(Arc::clone(&databases), config.data.clone()));
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let passwords = Arc::new(Semaphore::new(cores));
         Ok(Self { config, accounts, databases, vaults, metrics: Metrics::new(), passwords })

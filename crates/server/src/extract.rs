@@ -19,7 +19,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use protocol::ErrorCode;
 use serde::de::DeserializeOwned;
-use sync_store::Vault;
+use sync_store::{Seen, Vault};
 use zeroize::Zeroizing;
 
 use crate::app::{App, blocking};
@@ -99,6 +99,13 @@ impl<S: Sync> FromRequestParts<S> for Bearer {
 pub(crate) struct Device {
     pub(crate) session: Session,
     pub(crate) vault: Vault,
+}
+
+impl Device {
+    /// That it was here.
+    pub(crate) fn seen(&self, now_ms: u64) -> Seen {
+        Seen { client: self.session.client_id.clone(), now_ms, node: None, unsent: None }
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Device {
