@@ -11,10 +11,9 @@
 //! - The sum of the balances stays: [`Postgres::check_sum`].
 //!
 //! # Not here
-//! - Processes, files and settings of the server → `server.rs`.
+//! - Processes, files and settings of the server → `postgres-lab`.
 //! - What a transaction does, and its retries → `transfers.rs`.
 
-mod server;
 #[cfg(test)]
 mod tests;
 mod transfers;
@@ -25,10 +24,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
+use postgres_lab::{MAX_WAL_BYTES, Server};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::ToSql;
 
-use self::server::{MAX_WAL_BYTES, Server};
 use super::accounts::{BALANCE, Pair, Pairs};
 use crate::measure::Sample;
 use crate::suite::Case;
