@@ -2,11 +2,13 @@
 
 use std::any::Any;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use accounts::VaultId;
 use engine::{Databases, Key, Limits};
-use sync_store::{Error, Files, Vault, Vaults};
+use postgres_lab::Server;
+use sync_store::{Error, Files, Postgres, Vault, Vaults};
 use tempfile::TempDir;
 
 /// A place for vaults.
@@ -27,6 +29,20 @@ impl Bed {
 pub(crate) fn sqlite() -> Bed {
     let store = Store::new();
     Bed { vaults: store.vaults.clone(), _server: Box::new(store) }
+}
+
+/// The tests' PostgreSQL server, started once; it ends with the process.
+pub(crate) fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    // A server waits for its start by itself, which a thread of a test's runtime may not.
+    let start = || thread::spawn(|| Server::start_temporary(&["fsync=off"])).join();
+    SERVER.get_or_init(|| start().unwrap().unwrap())
+}
+
+/// Rows of the tests' PostgreSQL.
+pub(crate) async fn postgres() -> Bed {
+    let postgres = Postgres::connect(&server().url("postgres")).await.unwrap();
+    Bed { vaults: Vaults::Postgres(postgres), _server: Box::new(()) }
 }
 
 /// A data directory, and what is open in it.

@@ -67,6 +67,7 @@ macro_rules! suite {
 
 suite! {
     sqlite: crate::bed::sqlite(),
+    postgres: crate::bed::postgres().await,
 }
 
 fn timestamp(millis: u64) -> Timestamp {
