@@ -105,10 +105,12 @@ impl Server {
         format!("postgres://{USER}:{password}@127.0.0.1:{port}/{database}")
     }
 
-    /// A connection to its first database.
-    pub async fn connect(&self) -> anyhow::Result<Client> {
+    /// A connection to one of its databases; the first is `postgres`.
+    pub async fn connect(&self, database: &str) -> anyhow::Result<Client> {
+        let mut config = self.config.clone();
+        config.dbname(database);
         let (client, connection) =
-            self.config.connect(NoTls).await.context("connecting to PostgreSQL")?;
+            config.connect(NoTls).await.context("connecting to PostgreSQL")?;
         // It ends with the client, whose calls report what goes wrong.
         tokio::spawn(connection);
         Ok(client)
@@ -122,7 +124,7 @@ impl Server {
                 if let Some(status) = self.child.try_wait()? {
                     anyhow::bail!("it ended: {status}");
                 }
-                match self.connect().await {
+                match self.connect(USER).await {
                     Ok(_) => return Ok(()),
                     Err(error) => refused = Some(error),
                 }

@@ -122,7 +122,7 @@ impl Postgres {
         bar.set_length(rows.unsigned_abs());
         bar.set_position(0);
         self.runtime.block_on(async {
-            let client = self.server.connect().await?;
+            let client = self.server.connect("postgres").await?;
             client.batch_execute(SCHEMA).await.context("creating the accounts")?;
             let insert = client.prepare(LOAD_SQL).await?;
             let mut first = 1;
@@ -151,7 +151,7 @@ impl Postgres {
     /// Has no transaction been half done?
     pub(super) fn check_sum(&self, rows: i64) -> anyhow::Result<()> {
         let sum: i64 = self.runtime.block_on(async {
-            let row = self.server.connect().await?.query_one(SUM_SQL, &[]).await?;
+            let row = self.server.connect("postgres").await?.query_one(SUM_SQL, &[]).await?;
             anyhow::Ok(row.try_get(0)?)
         })?;
         let expected = rows * BALANCE;
@@ -166,7 +166,7 @@ impl Postgres {
     /// and the isolation otherwise, and then says so in its name.
     pub(super) fn settings(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
         self.runtime.block_on(async {
-            let client = self.server.connect().await?;
+            let client = self.server.connect("postgres").await?;
             let mut settings = Vec::with_capacity(REPORTED.len());
             for name in REPORTED {
                 let row = client.query_one(&format!("SHOW {name}"), &[]).await?;

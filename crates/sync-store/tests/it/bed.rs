@@ -10,6 +10,7 @@ use engine::{Databases, Key, Limits};
 use postgres_lab::Server;
 use sync_store::{Error, Files, Postgres, Vault, Vaults};
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 
 /// A place for vaults.
 pub(crate) struct Bed {
@@ -41,8 +42,46 @@ pub(crate) fn server() -> &'static Server {
 
 /// Rows of the tests' PostgreSQL.
 pub(crate) async fn postgres() -> Bed {
-    let postgres = Postgres::connect(&server().url("postgres")).await.unwrap();
+    in_database("postgres").await
+}
+
+pub(crate) async fn in_database(database: &str) -> Bed {
+    let postgres = Postgres::connect(&server().url(database)).await.unwrap();
     Bed { vaults: Vaults::Postgres(postgres), _server: Box::new(()) }
+}
+
+pub(crate) const SHARDS: [&str; 2] = ["shard0", "shard1"];
+
+/// Rows of one of two databases, behind a third one that passes calls on.
+pub(crate) async fn plproxy() -> Bed {
+    static CLUSTER: OnceCell<()> = OnceCell::const_new();
+    CLUSTER.get_or_init(cluster).await;
+    in_database("proxy").await
+}
+
+/// As `docs/operating/postgres.md` tells operators to.
+async fn cluster() {
+    let client = server().connect("postgres").await.unwrap();
+    for database in SHARDS.into_iter().chain(["proxy"]) {
+        client.batch_execute(&format!("CREATE DATABASE {database}")).await.unwrap();
+    }
+    for database in SHARDS {
+        let shard = server().connect(database).await.unwrap();
+        shard.batch_execute(&sync_store::schema_sql()).await.unwrap();
+    }
+    let config = server().config();
+    let port = config.get_ports()[0];
+    let password = str::from_utf8(config.get_password().unwrap()).unwrap();
+    let [p0, p1] = SHARDS.map(|shard| format!("host=127.0.0.1 port={port} dbname={shard}"));
+    let sql = format!(
+        "CREATE EXTENSION plproxy;
+         CREATE SERVER warren FOREIGN DATA WRAPPER plproxy OPTIONS (p0 '{p0}', p1 '{p1}');
+         CREATE USER MAPPING FOR CURRENT_USER SERVER warren
+             OPTIONS (user 'postgres', password '{password}');"
+    );
+    let proxy = server().connect("proxy").await.unwrap();
+    proxy.batch_execute(&sql).await.expect("the package postgresql-15-plproxy, or your version's");
+    proxy.batch_execute(&sync_store::plproxy_sql()).await.unwrap();
 }
 
 /// A data directory, and what is open in it.

@@ -1,4 +1,5 @@
-//! Vaults, in whatever keeps them: one suite for all (`conformance`), and what only files have.
+//! Vaults, in whatever keeps them: one suite for all (`conformance`), and what only files or only
+//! PostgreSQL have.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -9,6 +10,7 @@ mod bed;
 mod clients;
 mod compare;
 mod files;
+mod in_postgres;
 mod messages;
 
 use crdt::{Fingerprint, Message, Node, Timestamp};
@@ -68,6 +70,7 @@ macro_rules! suite {
 suite! {
     sqlite: crate::bed::sqlite(),
     postgres: crate::bed::postgres().await,
+    plproxy: crate::bed::plproxy().await,
 }
 
 fn timestamp(millis: u64) -> Timestamp {
