@@ -9,10 +9,12 @@ mod clock;
 mod inspect;
 mod output;
 mod password;
+mod postgres;
 mod serve;
 mod status;
 mod sync;
 mod track;
+mod vault;
 
 use std::process::ExitCode;
 
@@ -45,6 +47,10 @@ enum Command {
     Status(status::Arguments),
     Inspect(inspect::Arguments),
     #[command(subcommand)]
+    Vault(vault::Command),
+    #[command(subcommand)]
+    Postgres(postgres::Command),
+    #[command(subcommand)]
     Bench(benchmark::Command),
 }
 
@@ -61,6 +67,8 @@ fn main() -> ExitCode {
         Command::Clone(arguments) => sync::clone(&arguments, output),
         Command::Status(arguments) => status::run(&arguments, output),
         Command::Inspect(arguments) => inspect::run(&arguments, output),
+        Command::Vault(command) => vault::run(command, output),
+        Command::Postgres(command) => postgres::run(&command, output),
         Command::Bench(command) => benchmark::run(command, output),
     };
     output.exit(result)

@@ -12,12 +12,14 @@ use tracing_subscriber::EnvFilter;
 
 use crate::output::Output;
 use crate::password::first_line;
+use crate::postgres::Source;
 
 /// Serve accounts and their vaults over HTTP.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  warren serve --data ./data\n  warren serve --listen 0.0.0.0:4600 \
-                        --data /srv/warren --admin-token-file token.txt\n\n\
+                        --data /srv/warren --admin-token-file token.txt\n  \
+                        warren serve --data /srv/warren --postgres-file url.txt\n\n\
                         Put a TLS-terminating proxy in front where the network is not yours."
 )]
 pub(crate) struct Arguments {
@@ -27,6 +29,8 @@ pub(crate) struct Arguments {
     /// The directory of accounts and vaults; made if it is not there.
     #[arg(long, default_value = "./data", value_name = "DIR")]
     data: PathBuf,
+    #[command(flatten)]
+    postgres: Source,
     /// Let anybody make an account.
     #[arg(long)]
     open_registration: bool,
@@ -85,6 +89,7 @@ fn config(arguments: Arguments) -> anyhow::Result<Config> {
     Ok(Config {
         listen: arguments.listen,
         data: arguments.data,
+        postgres: arguments.postgres.url()?,
         registration_open: arguments.open_registration,
         admin_token: admin_token.map(AdminToken::new),
         messages_count_max: arguments.messages_max,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use accounts::Accounts;
 use engine::Databases;
 use protocol::ErrorCode;
-use sync_store::{Files, Vaults};
+use sync_store::{Files, Postgres, Vaults};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -33,10 +33,12 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn open(config: Config) -> Result<Self> {
+    /// `postgres` has the vaults, if the configuration names one.
+    pub(crate) fn open(config: Config, postgres: Option<Postgres>) -> Result<Self> {
         let databases = Arc::new(Databases::start(config.databases)?);
         let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
-        let vaults = Vaults::Files(Files::new(Arc::clone(&databases), config.data.clone()));
+        let files = || Files::new(Arc::clone(&databases), config.data.clone());
+        let vaults = postgres.map_or_else(|| Vaults::Files(files()), Vaults::Postgres);
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let passwords = Arc::new(Semaphore::new(cores));
         Ok(Self { config, accounts, databases, vaults, metrics: Metrics::new(), passwords })

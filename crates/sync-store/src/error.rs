@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crdt::{OpenError, Timestamp};
+use crdt::{Fingerprint, OpenError, Timestamp};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -41,6 +41,9 @@ pub enum Error {
     /// all of them, `rebuild` drops them.
     #[error("the content of {timestamp} does not open: {source}")]
     Unreadable { timestamp: Timestamp, source: OpenError },
+    /// A copy of a vault is not equal to it.
+    #[error("the copy differs: here {original}; there {copied}")]
+    CopyDiffers { original: Fingerprint, copied: Fingerprint },
     /// How to reach the database server cannot be understood, or not be followed.
     #[error("the address of PostgreSQL: {0}")]
     PostgresUrl(String),

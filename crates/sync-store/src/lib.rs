@@ -23,6 +23,7 @@ mod error;
 mod postgres;
 mod sqlite;
 mod store;
+mod transfer;
 mod vaults;
 
 pub use batch::Batch;
@@ -34,4 +35,5 @@ pub use sqlite::{APPLICATION_ID, Files};
 pub use store::{
     Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
 };
+pub use transfer::copy;
 pub use vaults::Vaults;

@@ -250,10 +250,9 @@ async fn shards_have_a_vault_each_in_one_place() {
         push(&bed.vault(), vec![message(1, "a")]).await.unwrap();
     }
     let mut counts = Vec::new();
-    for shard in SHARDS {
+    for (own, shard) in SHARDS.into_iter().enumerate() {
         let client = server().connect(shard).await.unwrap();
         counts.push(number(&client, "SELECT count(*) FROM warren.vault").await);
-        let own = if shard == SHARDS[0] { 0 } else { 1 };
         let sql = format!(
             "SELECT count(*) FROM warren.message WHERE hashtext(vault_id::text) & 1 <> {own}"
         );

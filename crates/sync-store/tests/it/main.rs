@@ -12,6 +12,7 @@ mod compare;
 mod files;
 mod in_postgres;
 mod messages;
+mod transfer;
 
 use crdt::{Fingerprint, Message, Node, Timestamp};
 use sync_store::{Batch, Quota, Result, Stored, Vault};

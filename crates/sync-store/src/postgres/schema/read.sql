@@ -37,7 +37,11 @@ BEGIN
         SELECT n AS place, m.content,
             sum(m.size) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) - m.size AS bytes_before
         FROM generate_series(0, length(list) / 16 - 1) AS n
-        JOIN message AS m ON m.vault_id = of_vault AND m.timestamp = substr(list, n * 16 + 1, 16)
+        CROSS JOIN LATERAL (
+            SELECT k.size, k.content FROM message AS k
+            WHERE k.vault_id = of_vault AND k.timestamp = substr(list, n * 16 + 1, 16)
+            LIMIT 1
+        ) AS m
     ) AS f
     WHERE f.bytes_before < bytes_max;
 END
@@ -284,7 +288,7 @@ BEGIN
         EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER '
             'SET search_path = warren, pg_temp SET plan_cache_mode = force_generic_plan '
             'SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off '
-            'SET jit = off SET work_mem = ''64MB''', f);
+            'SET enable_bitmapscan = off SET enable_material = off SET jit = off SET work_mem = ''64MB''', f);
     END LOOP;
 END
 $$;

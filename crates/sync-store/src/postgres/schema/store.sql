@@ -78,7 +78,11 @@ BEGIN
         SELECT string_agg(encode(c.stamp, 'hex'), ',' ORDER BY c.stamp) INTO clash
         FROM (
             SELECT o.stamp FROM unnest(stamps, highs, lows) AS o (stamp, high, low)
-            JOIN message AS m ON m.vault_id = of_vault AND m.timestamp = o.stamp
+            CROSS JOIN LATERAL (
+                SELECT k.hash_high, k.hash_low FROM message AS k
+                WHERE k.vault_id = of_vault AND k.timestamp = o.stamp
+                LIMIT 1
+            ) AS m
             WHERE m.hash_high <> o.high OR m.hash_low <> o.low
             ORDER BY o.stamp LIMIT 100
         ) AS c;
