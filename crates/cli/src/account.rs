@@ -88,7 +88,7 @@ pub(crate) struct Place {
     #[command(flatten)]
     data: Data,
     #[command(flatten)]
-    postgres: postgres::Source,
+    postgres: postgres::Database,
 }
 
 /// What is looked at: a synced file; or an account on the data directory, with its password.
@@ -137,7 +137,7 @@ impl House {
     /// For commands that touch no vault.
     fn of_accounts(data: &Data) -> anyhow::Result<Self> {
         let data = data.clone();
-        Self::open(&Place { data, postgres: postgres::Source::default() })
+        Self::open(&Place { data, postgres: postgres::Database::default() })
     }
 
     fn make(place: &Place) -> anyhow::Result<Self> {

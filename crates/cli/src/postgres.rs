@@ -11,7 +11,7 @@ use crate::password::first_line;
 
 /// Where the vaults are, if they are not files below the data directory.
 #[derive(Args, Default)]
-pub(crate) struct Source {
+pub(crate) struct Database {
     /// Keep vaults in this PostgreSQL database: `postgres://user:password@host/database`.
     #[arg(long, value_name = "URL", conflicts_with = "postgres_file")]
     postgres: Option<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Source {
     postgres_file: Option<PathBuf>,
 }
 
-impl Source {
+impl Database {
     pub(crate) fn url(&self) -> anyhow::Result<Option<Zeroizing<String>>> {
         match &self.postgres_file {
             Some(file) => first_line(file).map(Some),

@@ -12,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::output::Output;
 use crate::password::first_line;
-use crate::postgres::Source;
+use crate::postgres::Database;
 
 /// Serve accounts and their vaults over HTTP.
 #[derive(Args)]
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "./data", value_name = "DIR")]
     data: PathBuf,
     #[command(flatten)]
-    postgres: Source,
+    postgres: Database,
     /// Let anybody make an account.
     #[arg(long)]
     open_registration: bool,

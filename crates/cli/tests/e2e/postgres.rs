@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use crate::processes::{Server, json, sql, warren};
-use crate::support::{Place, check_equal, sync, track_all};
+use crate::support::{Place, check_equal, check_report, track_all};
 
 /// The tests' PostgreSQL server, started once; it ends with the process.
 fn lab() -> &'static postgres_lab::Server {
@@ -14,7 +14,7 @@ fn lab() -> &'static postgres_lab::Server {
 }
 
 /// A place whose vaults are in PostgreSQL, and two devices in step.
-struct Beds {
+struct Pair {
     place: Place,
     /// The file with the database's URL.
     url: String,
@@ -22,20 +22,20 @@ struct Beds {
     b: String,
 }
 
-impl Beds {
+impl Pair {
     fn new() -> (Self, Server) {
         let place = Place::new();
         let url = place.write("url.txt", &lab().url("postgres"));
         let (a, b) = (place.at("a.db"), place.at("b.db"));
-        let beds = Self { place, url, a, b };
-        let server = beds.serve_postgres();
-        sql(&beds.a, "CREATE TABLE todo (id INTEGER PRIMARY KEY, text TEXT);");
-        beds.edit(&beds.a, "one");
-        track_all(&beds.a);
-        beds.place.sign_in("sync", &beds.a, &server.address);
-        beds.place.sign_in("clone", &beds.b, &server.address);
-        check_equal(&beds.a, &beds.b);
-        (beds, server)
+        let pair = Self { place, url, a, b };
+        let server = pair.serve_postgres();
+        sql(&pair.a, "CREATE TABLE todo (id INTEGER PRIMARY KEY, text TEXT);");
+        pair.edit(&pair.a, "one");
+        track_all(&pair.a);
+        pair.place.sign_in("sync", &pair.a, &server.address);
+        pair.place.sign_in("clone", &pair.b, &server.address);
+        check_equal(&pair.a, &pair.b);
+        (pair, server)
     }
 
     fn serve_postgres(&self) -> Server {
@@ -53,8 +53,7 @@ impl Beds {
         self.edit(&self.a, "of a");
         sql(&self.b, "UPDATE todo SET text = 'of b' WHERE id = 1");
         for file in [&self.a, &self.b, &self.a] {
-            json(&["sync", file, "--server", &server.address]);
-            sync(file);
+            check_report(&json(&["sync", file, "--server", &server.address]));
         }
         check_equal(&self.a, &self.b);
     }
@@ -82,54 +81,54 @@ impl Beds {
 
 #[test]
 fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
-    let (beds, server) = Beds::new();
-    beds.sync_on(&server);
+    let (pair, server) = Pair::new();
+    pair.sync_on(&server);
     server.kill();
-    let server = beds.serve_postgres();
-    beds.sync_on(&server);
+    let server = pair.serve_postgres();
+    pair.sync_on(&server);
     server.kill();
-    let before = beds.inspect(true);
+    let before = pair.inspect(true);
 
-    assert_eq!(beds.carry("sqlite", &[]), before);
-    assert_eq!(beds.inspect(false), before);
-    let server = beds.place.serve();
-    beds.sync_on(&server);
+    assert_eq!(pair.carry("sqlite", &[]), before);
+    assert_eq!(pair.inspect(false), before);
+    let server = pair.place.serve();
+    pair.sync_on(&server);
     server.stop();
 
     // Back to where the older copy still is, which goes on.
-    let before = beds.inspect(false);
-    assert_eq!(beds.carry("postgres", &["--remove-source"]), before);
-    assert_eq!(beds.inspect(true), before);
-    let server = beds.serve_postgres();
-    beds.sync_on(&server);
+    let before = pair.inspect(false);
+    assert_eq!(pair.carry("postgres", &["--remove-source"]), before);
+    assert_eq!(pair.inspect(true), before);
+    let server = pair.serve_postgres();
+    pair.sync_on(&server);
     let devices =
-        beds.place.operator(&["client", "list", "--login", "ada", "--postgres-file", &beds.url]);
+        pair.place.operator(&["client", "list", "--login", "ada", "--postgres-file", &pair.url]);
     assert_eq!(devices["clients"].as_array().unwrap().len(), 2, "{devices}");
     server.stop();
-    assert_eq!(beds.inspect(false).0, 0, "the file was removed, and is made anew");
+    assert_eq!(pair.inspect(false).0, 0, "the file was removed, and is made anew");
 
-    let remove = ["account", "remove", "ada", "--yes", "--data", &beds.place.data];
-    json(&[&remove[..], &["--postgres-file", &beds.url]].concat());
+    let remove = ["account", "remove", "ada", "--yes", "--data", &pair.place.data];
+    json(&[&remove[..], &["--postgres-file", &pair.url]].concat());
 }
 
 #[test]
 fn a_copy_that_is_none_is_refused_until_it_is_made_anew() {
-    let (beds, server) = Beds::new();
+    let (pair, server) = Pair::new();
     server.stop();
     // The file gets messages that the rows do not have.
-    let server = beds.place.serve();
-    beds.edit(&beds.a, "elsewhere");
-    json(&["sync", &beds.a, "--server", &server.address]);
+    let server = pair.place.serve();
+    pair.edit(&pair.a, "elsewhere");
+    json(&["sync", &pair.a, "--server", &server.address]);
     server.stop();
-    let server = beds.serve_postgres();
-    beds.edit(&beds.b, "here");
-    json(&["sync", &beds.b, "--server", &server.address]);
+    let server = pair.serve_postgres();
+    pair.edit(&pair.b, "here");
+    json(&["sync", &pair.b, "--server", &server.address]);
     server.stop();
-    let carry = ["vault", "move", "ada", "--to", "sqlite", "--postgres-file", &beds.url];
-    let rest = ["--data", &beds.place.data, "--password-file", &beds.place.password, "--json"];
-    warren(&[&carry[..], &rest].concat()).refused("internal");
-    let moved = beds.carry("sqlite", &["--start-over"]);
-    assert_eq!((&moved, &moved), (&beds.inspect(true), &beds.inspect(false)));
+    let carry = ["vault", "move", "ada", "--to", "sqlite", "--postgres-file", &pair.url];
+    let rest = ["--data", &pair.place.data, "--password-file", &pair.place.password, "--json"];
+    warren(&[&carry[..], &rest].concat()).refused("failed");
+    let moved = pair.carry("sqlite", &["--start-over"]);
+    assert_eq!((&moved, &moved), (&pair.inspect(true), &pair.inspect(false)));
 }
 
 #[test]
