@@ -30,7 +30,7 @@ impl Pair {
         let pair = Self { place, url, a, b };
         let server = pair.serve_postgres();
         sql(&pair.a, "CREATE TABLE todo (id INTEGER PRIMARY KEY, text TEXT);");
-        pair.edit(&pair.a, "one");
+        edit(&pair.a, "one");
         track_all(&pair.a);
         pair.place.sign_in("sync", &pair.a, &server.address);
         pair.place.sign_in("clone", &pair.b, &server.address);
@@ -42,15 +42,11 @@ impl Pair {
         Server::start(&self.place.data, &["--postgres-file", &self.url])
     }
 
-    fn edit(&self, file: &str, text: &str) {
-        sql(file, &format!("INSERT INTO todo (text) VALUES ('{text}')"));
-    }
-
     /// Both devices write, and come to the same rows without a repair. The server has another
     /// address than they remember.
     #[track_caller]
     fn sync_on(&self, server: &Server) {
-        self.edit(&self.a, "of a");
+        edit(&self.a, "of a");
         sql(&self.b, "UPDATE todo SET text = 'of b' WHERE id = 1");
         for file in [&self.a, &self.b, &self.a] {
             check_report(&json(&["sync", file, "--server", &server.address]));
@@ -77,6 +73,10 @@ impl Pair {
         let mut moved = self.place.operator(&[&carry, options].concat());
         (moved["count"].take(), moved["digest"].take())
     }
+}
+
+fn edit(file: &str, text: &str) {
+    sql(file, &format!("INSERT INTO todo (text) VALUES ('{text}')"));
 }
 
 #[test]
@@ -117,11 +117,11 @@ fn a_copy_that_is_none_is_refused_until_it_is_made_anew() {
     server.stop();
     // The file gets messages that the rows do not have.
     let server = pair.place.serve();
-    pair.edit(&pair.a, "elsewhere");
+    edit(&pair.a, "elsewhere");
     json(&["sync", &pair.a, "--server", &server.address]);
     server.stop();
     let server = pair.serve_postgres();
-    pair.edit(&pair.b, "here");
+    edit(&pair.b, "here");
     json(&["sync", &pair.b, "--server", &server.address]);
     server.stop();
     let carry = ["vault", "move", "ada", "--to", "sqlite", "--postgres-file", &pair.url];
