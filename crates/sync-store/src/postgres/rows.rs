@@ -110,7 +110,11 @@ impl From<tokio_postgres::Error> for Error {
             let cause = std::error::Error::source(&error);
             error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
         };
+        // Its own failures all have this code: it did not reach the shard.
+        let is_of_plproxy =
+            error.as_db_error().is_some_and(|error| error.message().starts_with("PL/Proxy"));
         match error.code().map(tokio_postgres::error::SqlState::code) {
+            Some("XX000") if is_of_plproxy => Self::Unavailable(error.into()),
             // Cancelled by a time-out, lock not available, serialisation, deadlock, no resources.
             Some("57014" | "55P03" | "40001" | "40P01") => Self::Busy(error.into()),
             Some(code) if code.starts_with("53") => Self::Busy(error.into()),

@@ -59,27 +59,33 @@ pub(crate) async fn plproxy() -> Bed {
     in_database("proxy").await
 }
 
-/// As `docs/operating/postgres.md` tells operators to.
 async fn cluster() {
     let client = server().connect("postgres").await.unwrap();
-    for database in SHARDS.into_iter().chain(["proxy"]) {
+    for database in SHARDS {
         client.batch_execute(&format!("CREATE DATABASE {database}")).await.unwrap();
     }
-    for database in SHARDS {
-        let shard = server().connect(database).await.unwrap();
+    proxy("proxy", SHARDS.map(|shard| (server(), shard))).await;
+}
+
+/// A new database that passes calls on, as `docs/operating/postgres.md` tells operators to make it.
+pub(crate) async fn proxy(name: &str, shards: [(&Server, &str); 2]) {
+    let client = server().connect("postgres").await.unwrap();
+    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    for (server, database) in shards {
+        let shard = server.connect(database).await.unwrap();
         shard.batch_execute(&sync_store::schema_sql()).await.unwrap();
     }
-    let config = server().config();
-    let port = config.get_ports()[0];
-    let password = str::from_utf8(config.get_password().unwrap()).unwrap();
-    let [p0, p1] = SHARDS.map(|shard| format!("host=127.0.0.1 port={port} dbname={shard}"));
+    let [p0, p1] = shards.map(|(server, database)| {
+        let (config, host) = (server.config(), "host=127.0.0.1 user=postgres");
+        let password = str::from_utf8(config.get_password().unwrap()).unwrap();
+        format!("{host} port={} dbname={database} password={password}", config.get_ports()[0])
+    });
     let sql = format!(
         "CREATE EXTENSION plproxy;
          CREATE SERVER warren FOREIGN DATA WRAPPER plproxy OPTIONS (p0 '{p0}', p1 '{p1}');
-         CREATE USER MAPPING FOR CURRENT_USER SERVER warren
-             OPTIONS (user 'postgres', password '{password}');"
+         CREATE USER MAPPING FOR CURRENT_USER SERVER warren;"
     );
-    let proxy = server().connect("proxy").await.unwrap();
+    let proxy = server().connect(name).await.unwrap();
     proxy.batch_execute(&sql).await.expect("the package postgresql-15-plproxy, or your version's");
     proxy.batch_execute(&sync_store::plproxy_sql()).await.unwrap();
 }

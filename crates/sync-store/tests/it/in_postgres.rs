@@ -7,7 +7,7 @@ use postgres_lab::Server;
 use sync_store::{Client, Error, Postgres, Storage, Vault, Vaults};
 use tokio_postgres::Client as Connection;
 
-use crate::bed::{SHARDS, in_database, plproxy, postgres, server};
+use crate::bed::{SHARDS, in_database, plproxy, postgres, proxy, server};
 use crate::{message, messages, store as push, timestamp};
 
 /// A new database, and a connection to it.
@@ -304,10 +304,13 @@ async fn a_server_that_is_gone_is_unavailable() {
     let id = VaultId::generate();
     let vault = vaults.open_with::<Error>(&id, || Ok(Key::generate())).unwrap();
     push(&vault, vec![message(1, "a")]).await.unwrap();
+    proxy("proxy_of_gone", [(&own, "postgres"), (&own, "postgres")]).await;
+    let proxied = in_database("proxy_of_gone").await.vault();
+    push(&proxied, vec![message(1, "a")]).await.unwrap();
     let url = own.url("postgres");
     drop(own);
-    for _ in 0..3 {
-        let error = push(&vault, vec![message(2, "b")]).await.unwrap_err();
+    for vault in [&vault, &proxied, &vault, &proxied] {
+        let error = push(vault, vec![message(2, "b")]).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
     }
     let error = Postgres::connect(&url).await.err().unwrap();

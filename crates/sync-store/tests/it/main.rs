@@ -48,6 +48,7 @@ macro_rules! suite {
                 a_full_account_takes_nothing_new,
                 messages_are_found_by_timestamp,
                 sessions_at_once_count_every_timestamp_once,
+                a_reader_beside_writers_misses_nothing,
             ],
             clients: [
                 clients_are_listed_in_order_of_registration_until_removed,

@@ -223,6 +223,7 @@ DECLARE
     done bytea := '';
     until bytea;
 BEGIN
+    PERFORM lock_vault(of_vault);
     -- Piece by piece: the trigger is handed every row that a statement deletes.
     LOOP
         SELECT p.timestamp INTO until FROM (
