@@ -22,6 +22,7 @@ if [[ $purpose == test ]]; then
     need python3-venv python3 -c 'import ensurepip, venv'
     need sqlite3 command -v sqlite3
     need strace command -v strace
+    need openssl command -v openssl
     # The benchmarks' tests start servers of their own: the cluster that comes with it stays idle.
     need postgresql compgen -G '/usr/lib/postgresql/*/bin/initdb'
 fi

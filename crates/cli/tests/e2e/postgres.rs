@@ -1,10 +1,11 @@
 //! A server whose vaults are in PostgreSQL, and vaults that move.
 
+use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::processes::{Server, json, sql, warren};
+use crate::processes::{Server, json, sql, warren, with_input};
 use crate::support::{Place, check_equal, check_report, track_all};
 
 /// The tests' PostgreSQL server, started once; it ends with the process.
@@ -139,6 +140,40 @@ fn a_database_that_is_not_there_is_said_without_the_password() {
     let ran = warren(&[&serve[..], &["--postgres", url]].concat());
     ran.refused("unavailable");
     assert!(!ran.stdout.contains("SECRET") && !ran.stderr.contains("SECRET"));
+}
+
+#[test]
+fn tls_is_used_when_asked_for_and_only_with_a_server_that_proves_its_name() {
+    let place = Place::new();
+    let (key, certificate) = (place.at("key.pem"), place.at("certificate.pem"));
+    let name = ["-subj", "/CN=warren", "-addext", "subjectAltName=IP:127.0.0.1"];
+    let mut request = Command::new("openssl");
+    request.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+    request.args(["-nodes", "-days", "2", "-addext", "basicConstraints=critical,CA:FALSE"]);
+    request.args(["-keyout", &key, "-out", &certificate]).args(name);
+    assert!(request.output().unwrap().status.success());
+    // PostgreSQL reads no key that others may read, and is another user where we are root.
+    let own = format!("chmod 600 {key}; [ $(id -u) != 0 ] || chown postgres {key}");
+    assert!(Command::new("sh").args(["-c", &own]).status().unwrap().success());
+    let files = [format!("ssl_cert_file={certificate}"), format!("ssl_key_file={key}")];
+    let settings = ["ssl=on", &files[0], &files[1]];
+    let lab = postgres_lab::Server::start_temporary(&settings).unwrap();
+
+    let inspect = |authorities: &str, host: &str| {
+        let url = lab.url("postgres").replace("127.0.0.1", host) + "?sslmode=verify-full";
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warren"));
+        command.args(["inspect", "--login", "ada", "--data", &place.data, "--json"]);
+        command.args(["--password-file", &place.password, "--postgres", &url]);
+        with_input(command.env("SSL_CERT_FILE", authorities), "")
+    };
+    assert_eq!(inspect(&certificate, "127.0.0.1").succeeded().value()["count"], 0);
+    for refused in [
+        inspect(&certificate, "localhost"),
+        inspect("/etc/ssl/certs/ca-certificates.crt", "127.0.0.1"),
+    ] {
+        refused.refused("unavailable");
+        assert!(refused.stdout.contains("certificate"), "{}", refused.stdout);
+    }
 }
 
 #[test]

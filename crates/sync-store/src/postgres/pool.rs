@@ -111,6 +111,8 @@ impl Postgres {
 
 /// The URL's settings, and the limits.
 fn settings(url: &str) -> Result<Config> {
+    // What `require` means here is what libpq calls so.
+    let url = url.replacen("sslmode=verify-full", "sslmode=require", 1);
     let mut config: Config = url
         .parse()
         .map_err(|error: tokio_postgres::Error| Error::PostgresUrl(error.to_string()))?;
