@@ -19,6 +19,7 @@
 mod batch;
 mod client;
 mod error;
+mod reconcile;
 
 mod sqlite;
 mod store;
@@ -28,6 +29,7 @@ pub use batch::Batch;
 pub use client::{Client, Seen};
 pub use error::{Error, Result, TIMESTAMPS_NAMED_MAX};
 
+pub use reconcile::{Claim, Finding, Holds, reconcile};
 pub use sqlite::{APPLICATION_ID, Files};
 pub use store::{
     Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
