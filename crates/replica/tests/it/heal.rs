@@ -108,7 +108,10 @@ fn a_comparison_that_is_cut_off_is_made_again() {
     for lost in 1..8 {
         let (mut server, devices) = in_step();
         server.messages.truncate(60);
-        devices[1].app.execute("DELETE FROM warren_message WHERE id BETWEEN 20 AND 28", []).unwrap();
+        devices[1]
+            .app
+            .execute("DELETE FROM warren_message WHERE id BETWEEN 20 AND 28", [])
+            .unwrap();
         server.lose_answer = Some(server.requests + lost);
         let first = devices[1].try_sync(&mut server, false);
         server.lose_answer = None;
