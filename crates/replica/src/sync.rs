@@ -34,12 +34,17 @@ const CLOCK_OFF_MS_MAX: u64 = 60_000;
 /// badly.
 const RENAMES_COUNT_MAX: u32 = 3;
 
+/// Pages one after the other; ends with an error if the stream broke off.
+pub type PageStream = Box<dyn Iterator<Item = Result<PullResponse>>>;
+
 /// How a replica talks to a server.
 pub trait Transport {
     /// `POST /v1/clients`, with a password in the request or the token of a registered device.
     fn register(&mut self, token: Option<&str>, request: &ClientRequest) -> Result<ClientResponse>;
     /// `GET /v1/sync/delta`.
     fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse>;
+    /// `GET /v1/sync/full`.
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream>;
     /// `POST /v1/sync/delta`.
     fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse>;
     /// `POST /v1/sync/reconcile`.
@@ -225,6 +230,24 @@ impl Session<'_> {
             Err(error) => return self.smaller_pages(error, None),
             Ok(answer) => answer,
         };
+        let is_far_behind = answer.more;
+        self.take(round, answer, cursor)?;
+        if is_far_behind { self.stream(round) } else { Ok(()) }
+    }
+
+    /// Takes all that follows in one answer: no page is waited for, and each is in the file before
+    /// the next is read.
+    fn stream(&mut self, round: &mut Round) -> Result<()> {
+        let mut cursor = meta::number(&self.replica.db, Key::Cursor)?;
+        for answer in self.transport.stream(&self.token, cursor)? {
+            self.take(round, answer?, cursor)?;
+            cursor = meta::number(&self.replica.db, Key::Cursor)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a page.
+    fn take(&mut self, round: &mut Round, answer: PullResponse, cursor: u64) -> Result<()> {
         self.compare_clocks(answer.now_ms);
         let pulled = Pulled {
             cursor: answer.cursor,
