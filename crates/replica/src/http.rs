@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// For one request and its answer, whatever the size of the page.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
 /// Between two pieces of a stream.
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
 /// An answer is a page of messages with framing; more than this is no answer of ours.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 

@@ -8,6 +8,7 @@ mod at_rest;
 mod bench;
 mod commands;
 mod copies;
+mod heal;
 mod kill_client;
 mod kill_server;
 mod processes;
