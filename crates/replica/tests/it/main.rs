@@ -8,5 +8,6 @@ mod chinook;
 mod converge;
 mod copies;
 mod schema;
+mod sealed;
 mod support;
 mod tracking;
