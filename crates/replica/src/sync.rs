@@ -14,10 +14,13 @@ use rusqlite::Connection;
 
 use crate::adopt;
 use crate::error::{Error, Result};
-use crate::log::{self, Kept, Origin, UnsentPage};
+use crate::log::{self, Log, UnsentPage};
 use crate::merge;
 use crate::meta::{self, Key};
+use crate::phrase;
+use crate::receive::{become_device, keep};
 use crate::replica::Replica;
+use crate::report::Report;
 use crate::settle;
 use crate::stamp::{self, Now};
 use crate::table::Table;
@@ -71,29 +74,6 @@ pub struct SyncOptions<'a> {
     pub now_ms: &'a dyn Fn() -> u64,
     /// Hears how far the sync is.
     pub progress: &'a mut dyn FnMut(Progress),
-}
-
-/// What a sync did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Messages that were new to the server.
-    pub sent: u64,
-    /// Messages that were new to this device.
-    pub received: u64,
-    /// Whether both sets were equal at the end.
-    pub equal: bool,
-    /// Whether the sets differed, and both sides had to be shown to each other.
-    pub repaired: bool,
-    /// Messages that the server holds.
-    pub server_count: u64,
-    /// Whether this file turned out to be a copy, and became a device of its own.
-    pub became_device: bool,
-    /// Messages of a later version of Warren, kept but not shown.
-    pub unreadable: u64,
-    /// Tables and columns that were created.
-    pub adopted: Vec<String>,
-    /// How far the device's clock was off, if far enough to be corrected.
-    pub clock_off_ms: i64,
 }
 
 impl Replica {
@@ -256,10 +236,11 @@ impl Session<'_> {
         };
         let now = self.now;
         let node = meta::node(&self.replica.db)?;
+        let refused = &mut self.report.refused;
         self.report.received += self.replica.transaction(|db| {
             // The first pull tells the time; from then on local changes can be stamped.
             stamp::stamp(db, &Table::all(db)?, now)?;
-            let new = keep(db, answer.messages)?;
+            let new = keep(db, answer.messages, refused)?;
             meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
             Ok(new)
         })?;
@@ -280,7 +261,8 @@ impl Session<'_> {
             self.page_count = count / 2;
             return Ok(());
         }
-        let change = page.and_then(|page| Change::decode(&page.messages.first()?.content).ok());
+        let log = Log::open(&self.replica.db)?;
+        let change = page.and_then(|page| log.decode(page.messages.first()?).ok());
         let message = match change {
             Some(Change::Write { table, key, .. }) => {
                 format!("{message}: the row of {table} with key {}", literals(&key))
@@ -300,6 +282,10 @@ impl Session<'_> {
 
     fn push(&mut self, round: &mut Round) -> Result<()> {
         let db = &self.replica.db;
+        self.replica.transaction(|db| {
+            phrase::check(db)?;
+            phrase::settle_form(db)
+        })?;
         if self.sent == 0 {
             self.to_send = log::unsent_count(db)?;
         }
@@ -351,9 +337,10 @@ impl Session<'_> {
             cursor.get_or_insert(answer.cursor);
             let found = reconcile.answered(answer.findings);
             let found = found.map_err(|nonsense| Error::Unreachable(nonsense.to_string()))?;
+            let refused = &mut self.report.refused;
             self.report.received += self.replica.transaction(|db| {
                 log::mark_unsent(db, &found.wanted)?;
-                keep(db, found.missing)
+                keep(db, found.missing, refused)
             })?;
             let received = self.report.received;
             (self.options.progress)(Progress::Received(received, received));
@@ -371,9 +358,10 @@ impl Session<'_> {
         let report = &mut self.report;
         let progress = &mut self.options.progress;
         self.replica.transaction(|db| {
+            phrase::check(db)?;
             stamp::stamp(db, &Table::all(db)?, now)?;
-            report.unreadable =
-                merge::merge(db, now, |done| progress(Progress::Applied(done)))?.unreadable;
+            let refused = merge::merge(db, now, |done| progress(Progress::Applied(done)))?;
+            report.refused.add_all(refused);
             if adopting {
                 report.adopted = adopt::adopt(db)?;
                 track::follow_schema(db, now.device_ms)?;
@@ -384,35 +372,6 @@ impl Session<'_> {
             meta::set(db, Key::Equal, report.equal)
         })
     }
-}
-
-/// Puts received messages into the log; returns how many were new.
-fn keep(db: &Connection, messages: Vec<protocol::Message>) -> Result<u64> {
-    let mut total = meta::fingerprint(db)?;
-    let before = total.count;
-    for message in messages {
-        let message = crdt::Message::try_from(message)
-            .map_err(|source| Error::Unreachable(format!("it sent nonsense: {source}")))?;
-        if log::add(db, &message, Origin::Remote, &mut total)? == Kept::Conflict {
-            // The server has another device's change under a name that this one gave, too.
-            meta::set_fingerprint(db, &total)?;
-            become_device(db)?;
-            total = meta::fingerprint(db)?;
-            if log::add(db, &message, Origin::Remote, &mut total)? == Kept::Conflict {
-                let why = "the server has another content for it".into();
-                return Err(Error::Damaged { timestamp: message.timestamp.to_string(), why });
-            }
-        }
-    }
-    meta::set_fingerprint(db, &total)?;
-    Ok(total.count - before)
-}
-
-/// Takes another node id and names the unsent changes anew.
-fn become_device(db: &Connection) -> Result<()> {
-    let old = meta::node(db)?;
-    let new = meta::new_node(db)?;
-    log::rename_unsent(db, old, new)
 }
 
 fn fingerprint(wire: Option<&protocol::Fingerprint>) -> Result<crdt::Fingerprint> {

@@ -15,5 +15,6 @@ mod processes;
 mod proxy;
 mod python;
 mod random;
+mod sealed;
 mod story;
 mod support;
