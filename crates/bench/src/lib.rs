@@ -14,6 +14,8 @@ mod figures;
 mod html;
 mod machine;
 mod measure;
+mod postgres;
+mod rivals;
 mod served;
 mod suite;
 pub mod sync;
