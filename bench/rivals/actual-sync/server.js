@@ -49,6 +49,8 @@ function start(plan, port) {
     NODE_ENV: 'production',
     ACTUAL_PORT: String(port),
     ACTUAL_HOSTNAME: '127.0.0.1',
+    // The load generator names another address with each request: 500 a minute are allowed to each.
+    ACTUAL_TRUSTED_PROXIES: '127.0.0.1/32',
     ACTUAL_DATA_DIR: files,
     ACTUAL_SERVER_FILES: path.join(files, 'server-files'),
     ACTUAL_USER_FILES: path.join(files, 'user-files'),

@@ -50,7 +50,7 @@ def start(plan, port):
     command = [sys.executable, "-m", "uvicorn", "service:app", "--host", "127.0.0.1"]
     command += ["--port", str(port), "--workers", str(plan["workers"])]
     command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log"]
-    command += ["--log-level", "error"]
+    command += ["--log-level", "critical"]
     here = Path(__file__).parent
     # Standard output is for the one line of this program.
     return subprocess.Popen(

@@ -43,23 +43,39 @@ impl Absent {
     }
 }
 
+/// Which rivals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) kind: Kind,
+    /// `None` for all of the kind.
+    pub(crate) names: Option<&'a [&'a str]>,
+}
+
 /// Builds or installs what is in the folder `rivals`, where that was not done before, and starts
 /// it. All that comes from it goes into `target`, and the folder stays as it is.
 pub(crate) fn find<T>(
-    kind: Kind,
+    wanted: Wanted<'_>,
     rivals: &Path,
     target: &Path,
     bar: &ProgressBar,
     start: impl Fn(Program) -> anyhow::Result<T>,
 ) -> Found<T> {
     let mut found = Found { present: Vec::new(), absent: Vec::new() };
-    let folders = match setup::folders(kind, rivals) {
+    let mut folders = match setup::folders(wanted.kind, rivals) {
         Ok(folders) => folders,
         Err(error) => {
             found.absent.push(Absent { name: "rivals".to_owned(), reason: format!("{error:#}") });
             return found;
         }
     };
+    if let Some(names) = wanted.names {
+        folders.retain(|(name, _)| names.contains(&name.as_str()));
+        let missing = names.iter().filter(|name| folders.iter().all(|(found, _)| found != *name));
+        found.absent.extend(missing.map(|name| Absent {
+            name: (*name).to_owned(),
+            reason: format!("there is no such folder in {}", rivals.display()),
+        }));
+    }
     for (name, folder) in folders {
         bar.set_message(format!("{name}: building"));
         match setup::prepare(&name, &folder, target).and_then(&start) {

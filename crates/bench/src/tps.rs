@@ -16,7 +16,6 @@ mod rivals;
 mod sections;
 mod vaults;
 
-use std::fmt;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -25,16 +24,14 @@ use std::time::Duration;
 use anyhow::Context;
 use engine::{Cipher, Encryption, Key};
 use indicatif::ProgressBar;
-use serde::Serialize;
 
 use self::bed::Bed;
 use self::vaults::Vaults;
-use crate::html;
 use crate::machine::Machine;
 use crate::postgres::Postgres;
+use crate::report::Report;
 use crate::rivals::{Absent, TARGET};
 use crate::suite::{self, Section, Table};
-use crate::text;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -91,23 +88,6 @@ pub enum Rival {
     Libraries,
 }
 
-/// What was measured.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// Always `tps`.
-    pub benchmark: &'static str,
-    /// On what.
-    pub machine: Machine,
-    /// The command line.
-    pub command: String,
-    /// Names and values, as read back.
-    pub settings: Vec<(String, String)>,
-    /// In the order in which they were asked for.
-    pub tables: Vec<Table>,
-    /// What could not be measured here, and why.
-    pub notes: Vec<String>,
-}
-
 /// What the rates count.
 const UNIT: &str = "transactions";
 const TITLE: &str = "Warren: transactions a second";
@@ -138,6 +118,8 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: settings(&bed, plan)?,
         tables: Vec::new(),
         notes: Vec::new(),
+        title: TITLE,
+        lead: LEAD,
     };
     let mut run = Run { plan, bar, tables: &mut report.tables };
     run.one_database(&bed)?;
@@ -326,30 +308,4 @@ fn settings(bed: &Bed, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
         settings.push((name.to_owned(), value));
     }
     Ok(settings)
-}
-
-impl Report {
-    /// As a page of its own.
-    pub fn html(&self) -> String {
-        html::render(&html::Page {
-            title: TITLE,
-            lead: LEAD,
-            machine: &self.machine,
-            command: &self.command,
-            settings: &self.settings,
-            tables: &self.tables,
-            notes: &self.notes,
-        })
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.machine)?;
-        let settings: Vec<String> =
-            self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        writeln!(f, "{}\n", settings.join(", "))?;
-        write!(f, "{}", text::text(&self.tables))?;
-        self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
-    }
 }

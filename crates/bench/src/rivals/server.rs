@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -133,7 +133,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.stdin.take());
-        if self.end.recv_timeout(END_TIME_MAX).is_err() {
+        if self.end.recv_timeout(END_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
             // It may have ended in this moment; then there is nothing to end.
             drop(self.child.kill());
         }
@@ -146,7 +146,8 @@ type Line = std::io::Result<String>;
 /// Its first line, and when its output ends.
 fn first_line(stdout: impl Read + Send + 'static) -> (Receiver<Line>, Receiver<()>) {
     let (line_tx, lines) = sync_channel(1);
-    let (end_tx, end) = sync_channel(1);
+    // Nothing is sent on it: it closes.
+    let (end_tx, end) = sync_channel::<()>(1);
     std::thread::spawn(move || {
         let mut stdout = BufReader::new(stdout);
         let mut line = String::new();
@@ -155,7 +156,7 @@ fn first_line(stdout: impl Read + Send + 'static) -> (Receiver<Line>, Receiver<(
         drop(line_tx.send(read.map(|_| line)));
         // What else it says is of no interest, but a full pipe would stop it.
         drop(std::io::copy(&mut stdout, &mut std::io::sink()));
-        drop(end_tx.send(()));
+        drop(end_tx);
     });
     (lines, end)
 }

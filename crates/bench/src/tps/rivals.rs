@@ -30,7 +30,7 @@ pub(super) use self::plan::{DriverPlan, Synchronous};
 use super::accounts::Pairs;
 use crate::rivals::process::{self, Program};
 use crate::rivals::setup::Kind;
-use crate::rivals::{self, Found};
+use crate::rivals::{self, Found, Wanted};
 use crate::suite::Case;
 
 /// Callers of a driver, as published.
@@ -65,7 +65,8 @@ pub(super) struct Workload<'a> {
 
 /// The drivers in the folder `rivals`.
 pub(super) fn find(rivals: &Path, target: &Path, bar: &ProgressBar) -> Found<Driver> {
-    rivals::find(Kind::Library, rivals, target, bar, Driver::start)
+    let wanted = Wanted { kind: Kind::Library, names: None };
+    rivals::find(wanted, rivals, target, bar, Driver::start)
 }
 
 /// A case for each driver, in the order in which they were found.
