@@ -10,7 +10,8 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use engine::{Databases, Limits};
 use serde_json::json;
-use sync_store::Vaults;
+use sync_store::{Files, Vaults};
+use tokio::runtime::Runtime;
 
 use crate::clock::now_ms;
 use crate::output::{Output, moment};
@@ -110,6 +111,7 @@ impl Subject {
 pub(crate) struct House {
     pub(crate) accounts: Accounts,
     pub(crate) vaults: Vaults,
+    runtime: Runtime,
 }
 
 impl House {
@@ -123,7 +125,13 @@ impl House {
     fn make(data: &Path) -> anyhow::Result<Self> {
         let databases = Arc::new(Databases::start(Limits::default())?);
         let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
-        Ok(Self { accounts, vaults: Vaults::new(databases, data.to_owned()) })
+        let vaults = Vaults::Files(Files::new(databases, data.to_owned()));
+        Ok(Self { accounts, vaults, runtime: Runtime::new()? })
+    }
+
+    /// Waits for what a vault does.
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
     }
 }
 
@@ -142,7 +150,7 @@ fn add(arguments: &Add, output: Output) -> anyhow::Result<()> {
     let password = Password::parse(arguments.password.read_new(&prompt)?)?;
     let house = House::make(&arguments.data.data)?;
     let unlocked = house.accounts.add(&login, &password, now_ms())?;
-    house.vaults.create(&unlocked)?;
+    house.vaults.open(&unlocked)?;
     output.line(format_args!("made account {login}"));
     output.value(&json!({"login": login.as_str(), "vault": unlocked.vault.as_str()}))
 }
@@ -170,7 +178,7 @@ fn remove(arguments: &Remove, output: Output) -> anyhow::Result<()> {
     anyhow::ensure!(arguments.yes, "this destroys the vault of {login}: say --yes to do it");
     let house = House::open(&arguments.data.data)?;
     let vault = house.accounts.remove(&login)?;
-    house.vaults.remove(&vault)?;
+    house.wait(house.vaults.remove(&vault))?;
     output.line(format_args!("removed account {login} and its vault"));
     output.value(&json!({"login": login.as_str(), "vault": vault.as_str()}))
 }

@@ -68,7 +68,7 @@ fn list(arguments: &List, output: Output) -> anyhow::Result<()> {
 
 fn local_clients(subject: &Subject) -> anyhow::Result<Vec<Client>> {
     let (house, unlocked) = subject.unlock()?;
-    let clients = house.vaults.open(&unlocked)?.clients()?;
+    let clients = house.wait(house.vaults.open(&unlocked)?.clients())?;
     let known = house.accounts.clients(unlocked.account)?;
     let clients = clients.into_iter().filter(|c| known.iter().any(|k| k.client_id == c.id));
     Ok(clients
@@ -91,7 +91,7 @@ fn revoke(arguments: &Revoke, output: Output) -> anyhow::Result<()> {
         let id: ClientId = id.parse()?;
         let (house, unlocked) = arguments.subject.unlock()?;
         let revoked = house.accounts.revoke(unlocked.account, &id)?;
-        house.vaults.open(&unlocked)?.remove_clients(revoked).wait()?;
+        house.wait(house.vaults.open(&unlocked)?.remove_clients(revoked))?;
     }
     output.line(format_args!("revoked device {id}"));
     output.value(&json!({"client_id": id}))

@@ -6,8 +6,9 @@ use clap::Args;
 use replica::Replica;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
+use sync_store::{State, Storage, Vault};
 
-use crate::account::Subject;
+use crate::account::{House, Subject};
 use crate::output::Output;
 use crate::status;
 
@@ -18,7 +19,7 @@ use crate::status;
 pub(crate) struct Arguments {
     #[command(flatten)]
     subject: Subject,
-    /// Recompute the vault's fingerprint from its messages, and compare.
+    /// Recompute the vault's fingerprints from its messages; rebuild those that are wrong.
     #[arg(long, requires = "login")]
     verify: bool,
 }
@@ -63,26 +64,25 @@ fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     let (house, unlocked) = arguments.subject.unlock()?;
     let login = &unlocked.login;
     let vault = house.vaults.open(&unlocked)?;
-    let status = vault.status()?;
-    let database = vault.database();
-    let cipher = database.cipher().map_or("none", engine::Cipher::name);
-    let (profile, path) = (database.profile().name, database.path());
-    let (cursor, fingerprint) = (status.state.cursor, status.state.fingerprint);
+    let status = house.wait(vault.status())?;
+    let Storage::Sqlite { path, file_bytes, free_bytes, cipher, profile } = status.storage;
+    let State { cursor, bytes, fingerprint } = status.state;
     output.line(format_args!("vault {} of {login}", path.display()));
     output.line(format_args!(
-        "file {} bytes, {} of them free; cipher {cipher}; profile {profile}",
-        status.file_bytes, status.free_bytes
+        "file {file_bytes} bytes, {free_bytes} of them free; cipher {cipher}; profile {profile}"
     ));
     let (count, digest) = (fingerprint.count, fingerprint.digest);
-    output.line(format_args!("{count} messages, cursor {cursor}, fingerprint {digest:032x}"));
+    output.line(format_args!(
+        "{count} messages, {bytes} bytes, cursor {cursor}, fingerprint {digest:032x}"
+    ));
     output.line(format_args!("{} devices", status.clients_count));
-    let verified = if arguments.verify { Some(vault.verify()?.is_equal()) } else { None };
+    let verified = if arguments.verify { Some(verify(&house, &vault, output)?) } else { None };
     output.value(&json!({
         "kind": "vault",
         "login": login.as_str(),
         "path": path.display().to_string(),
-        "file_bytes": status.file_bytes,
-        "free_bytes": status.free_bytes,
+        "file_bytes": file_bytes,
+        "free_bytes": free_bytes,
         "cipher": cipher,
         "profile": profile,
         "count": count,
@@ -91,9 +91,23 @@ fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         "clients": status.clients_count,
         "verified": verified,
     }))?;
-    anyhow::ensure!(verified != Some(false), "the fingerprint is not that of the messages");
-    if verified == Some(true) {
-        output.line(format_args!("verified: the fingerprint is that of the messages"));
-    }
     Ok(())
+}
+
+/// Compares what is recorded with the messages themselves; what is wrong is made anew. Returns
+/// whether all was right.
+fn verify(house: &House, vault: &Vault, output: Output) -> anyhow::Result<bool> {
+    let found = house.wait(vault.verify())?;
+    if found.is_equal() {
+        output.line(format_args!("verified: the fingerprints are those of the messages"));
+        return Ok(true);
+    }
+    let (recorded, computed) = (found.recorded.fingerprint, found.computed.fingerprint);
+    house.wait(vault.rebuild())?;
+    anyhow::ensure!(house.wait(vault.verify())?.is_equal(), "rebuilding did not help");
+    output.line(format_args!(
+        "rebuilt: {} windows were not those of the messages; recorded {recorded}; found {computed}",
+        found.windows_wrong
+    ));
+    Ok(false)
 }

@@ -16,9 +16,11 @@ mod clock;
 mod fingerprint;
 mod message;
 mod timestamp;
+mod window;
 
 pub use cell::{ColumnId, Row};
 pub use clock::{Clock, ClockError, DRIFT_MS_MAX};
 pub use fingerprint::Fingerprint;
 pub use message::{Change, DecodeError, Message, Value};
 pub use timestamp::{Baseline, Node, ParseTimestampError, Timestamp};
+pub use window::Window;

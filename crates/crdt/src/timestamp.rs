@@ -68,6 +68,16 @@ impl Timestamp {
         Node(self.0 as u64)
     }
 
+    /// Milliseconds and counter as one number: the timestamp without its node.
+    pub fn moment(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    /// The first timestamp of a moment; `None` past the year 9999.
+    pub fn first_of(moment: u64) -> Option<Self> {
+        Self::from_bytes(&(u128::from(moment) << 64).to_be_bytes()).ok()
+    }
+
     /// The same moment under another device's name: how a copied file's changes get names of their
     /// own.
     #[must_use]

@@ -57,6 +57,7 @@ codes! {
     Malformed "malformed" 400 false "The request is not what this call expects.",
     MethodNotAllowed "method_not_allowed" 405 false "The address exists, the method does not.",
     NotFound "not_found" 404 false "No such address, or no such device.",
+    QuotaExceeded "quota_exceeded" 507 false "The account is full; the message names the limit.",
     RegistrationClosed "registration_closed" 403 false "Only the operator makes accounts here.",
     Timeout "timeout" 408 true "The request did not arrive in time.",
     TimestampConflict "timestamp_conflict" 409 false "A timestamp is known with another content: two devices share a node id, as copies of one file do.",

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use prost::Message;
 use protocol::{
-    ClientRequest, ClientResponse, ErrorResponse, PROTOBUF, PullResponse, PushRequest, PushResponse,
+    ClientRequest, ClientResponse, ErrorResponse, PROTOBUF, PullResponse, PushRequest,
+    PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use ureq::Agent;
 use ureq::http::Response;
@@ -104,5 +105,9 @@ impl Transport for Http {
 
     fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse> {
         self.post("/v1/sync/delta", Some(token), request)
+    }
+
+    fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+        self.post("/v1/sync/reconcile", Some(token), request)
     }
 }

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use crdt::{Change, Fingerprint, Message, Node, Timestamp};
+use protocol::Item;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Error, Result};
@@ -65,6 +66,32 @@ fn mark_sent(db: &Connection, timestamp: Timestamp) -> Result<()> {
 pub(crate) fn mark_all_unsent(db: &Connection) -> Result<()> {
     db.execute("UPDATE warren_message SET sent = 0", [])?;
     Ok(())
+}
+
+/// Takes these messages for unsent: the server lacks them.
+pub(crate) fn mark_unsent(db: &Connection, timestamps: &[Timestamp]) -> Result<()> {
+    let sql = "UPDATE warren_message SET sent = 0 WHERE timestamp = ?1";
+    let mut statement = db.prepare_cached(sql)?;
+    for timestamp in timestamps {
+        statement.execute([timestamp.to_bytes()])?;
+    }
+    Ok(())
+}
+
+/// Every message's identity, and the fingerprint of all: computed from the contents, whatever is
+/// recorded.
+pub(crate) fn items(db: &Connection) -> Result<(Vec<Item>, Fingerprint)> {
+    let mut statement = db.prepare_cached("SELECT timestamp, content FROM warren_message")?;
+    let mut rows = statement.query([])?;
+    let (mut items, mut total) = (Vec::new(), Fingerprint::default());
+    while let Some(row) = rows.next()? {
+        let content = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+        let timestamp = timestamp(row, 0)?;
+        let fingerprint = Fingerprint::of(timestamp, content);
+        items.push(Item { timestamp, id: fingerprint.short() });
+        total += fingerprint;
+    }
+    Ok((items, total))
 }
 
 pub(crate) fn content(db: &Connection, timestamp: Timestamp) -> Result<Option<Vec<u8>>> {

@@ -8,7 +8,8 @@
 
 use crdt::Change;
 use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
-use protocol::{Device, Pulled, Pushed, Round, Step};
+use protocol::{Device, Pulled, Pushed, Reconcile, Round, Step};
+use protocol::{ReconcileRequest, ReconcileResponse};
 use rusqlite::Connection;
 
 use crate::adopt;
@@ -41,6 +42,8 @@ pub trait Transport {
     fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse>;
     /// `POST /v1/sync/delta`.
     fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse>;
+    /// `POST /v1/sync/reconcile`.
+    fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse>;
 }
 
 /// How far a sync is.
@@ -196,10 +199,7 @@ impl Session<'_> {
             match round.next(&self.device()?) {
                 Step::Pull => self.pull(&mut round)?,
                 Step::Push => self.push(&mut round)?,
-                Step::Repair => self.replica.transaction(|db| {
-                    meta::set_number(db, Key::Cursor, 0)?;
-                    log::mark_all_unsent(db)
-                })?,
+                Step::Reconcile => self.reconcile()?,
                 Step::Done(outcome) => break outcome,
             }
         };
@@ -308,6 +308,35 @@ impl Session<'_> {
         (self.options.progress)(Progress::Sent(self.sent, self.sent.max(self.to_send)));
         round.pushed(pushed);
         Ok(())
+    }
+
+    /// Compares both sets, takes what this device lacks, and marks what the server lacks.
+    fn reconcile(&mut self) -> Result<()> {
+        let (items, fingerprint) = log::items(&self.replica.db)?;
+        // What is recorded may be what is wrong.
+        self.replica.transaction(|db| meta::set_fingerprint(db, &fingerprint))?;
+        let mut reconcile = Reconcile::new(items);
+        let mut cursor = None;
+        while let Some(request) = reconcile.request() {
+            let answer = match self.transport.reconcile(&self.token, &request) {
+                Err(Error::Refused { code: ErrorCode::TooLarge, .. }) if reconcile.ask_less() => {
+                    continue;
+                }
+                answer => answer?,
+            };
+            // Everything up to here was there to be compared.
+            cursor.get_or_insert(answer.cursor);
+            let found = reconcile.answered(answer.findings);
+            let found = found.map_err(|nonsense| Error::Unreachable(nonsense.to_string()))?;
+            self.report.received += self.replica.transaction(|db| {
+                log::mark_unsent(db, &found.wanted)?;
+                keep(db, found.missing)
+            })?;
+            let received = self.report.received;
+            (self.options.progress)(Progress::Received(received, received));
+        }
+        let cursor = cursor.unwrap_or(0);
+        self.replica.transaction(|db| meta::set_number(db, Key::Cursor, cursor))
     }
 
     /// Shows what was received: one transaction, before which local changes get their time.

@@ -84,6 +84,7 @@ impl From<sync_store::Error> for Refusal {
             E::TimestampConflict { .. } => {
                 Self::new(ErrorCode::TimestampConflict, error.to_string())
             }
+            E::QuotaExceeded { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
             E::Engine(error) => error.into(),
             error => Self::internal(error),
         }

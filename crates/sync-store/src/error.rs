@@ -19,6 +19,14 @@ pub enum Error {
         /// At least one, at most [`TIMESTAMPS_NAMED_MAX`].
         timestamps: Vec<Timestamp>,
     },
+    /// The new messages do not fit into what the account may hold. Nothing of the request is stored.
+    #[error("the account may hold {limit} {what}, and this would make it {wanted}")]
+    QuotaExceeded {
+        /// `messages`, or `bytes`.
+        what: &'static str,
+        limit: u64,
+        wanted: u64,
+    },
     /// The database refused.
     #[error(transparent)]
     Engine(#[from] engine::Error),

@@ -1,26 +1,37 @@
-//! The server's storage: each user's messages in an encrypted SQLite file of their own, the vault.
+//! The server's storage: each user's messages, their *vault*.
 //!
 //! A vault is a grow-only set of messages keyed by timestamp. Each new message gets the next
-//! arrival number, and "what came after number n" is a range scan. The fingerprint of the whole set
-//! is kept up to date in the transaction that stores the messages.
+//! arrival number, and "what came after number n" is a range scan. The fingerprint of the whole
+//! set, and of each window of time, is kept up to date in the transaction that stores the messages.
+//!
+//! [`SyncStore`] says what a vault does; [`Vaults`] opens them, where they are kept as files of
+//! their own (`sqlite`).
 //!
 //! # Invariants
-//! - A timestamp is in the set, the digest and the count exactly once, or in none of them.
+//! - A timestamp is in the set, the digests and the counts exactly once, or in none of them.
 //! - The first content for a timestamp stays; a request with another one is refused as a whole.
-//! - Arrival numbers count up from 1 without gaps: rows are never deleted.
+//! - Arrival numbers count up from 1 and are never given twice: rows are never deleted.
 //!
 //! # Not here
 //! - Who may open a vault, and its key → `accounts`. Batching, commits, open handles → `engine`.
 #![forbid(unsafe_code)]
 
-mod clients;
+mod batch;
+mod client;
 mod error;
-mod schema;
-mod vault;
+mod reconcile;
+
+mod sqlite;
+mod store;
 mod vaults;
 
-pub use clients::{Client, Seen};
+pub use batch::Batch;
+pub use client::{Client, Seen};
 pub use error::{Error, Result, TIMESTAMPS_NAMED_MAX};
-pub use schema::APPLICATION_ID;
-pub use vault::{Page, State, Status, Stored, Vault, Verification};
+
+pub use reconcile::{Claim, Finding, Holds, reconcile};
+pub use sqlite::{APPLICATION_ID, Files};
+pub use store::{
+    Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
+};
 pub use vaults::Vaults;

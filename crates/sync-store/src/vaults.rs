@@ -1,124 +1,43 @@
-//! The vaults of a data directory: where their files are, how they are opened and removed.
-//!
-//! # Invariants
-//! - A vault opens with the key that its user's password or token unwrapped, never with another.
-//!
-//! # Not here
-//! - Which vaults are open, and for how long → `engine::Databases`.
-
-use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+//! The vaults of a server: opening and removing them, wherever they are kept.
 
 use accounts::{Unlocked, VaultId};
-use engine::{Databases, Encryption, Key, Options};
+use engine::Key;
 
 use crate::error::{Error, Result};
-use crate::schema::MIGRATIONS;
-use crate::vault::Vault;
+use crate::sqlite::Files;
+use crate::store::Vault;
 
-/// The vaults under one data directory.
+/// Where a server's vaults are.
 #[derive(Clone)]
-pub struct Vaults {
-    databases: Arc<Databases>,
-    data: PathBuf,
+pub enum Vaults {
+    /// Each in an encrypted SQLite file of its own.
+    Files(Files),
 }
 
 impl Vaults {
-    pub fn new(databases: Arc<Databases>, data: PathBuf) -> Self {
-        Self { databases, data }
-    }
-
-    /// Makes the file of a new account's vault.
-    pub fn create(&self, unlocked: &Unlocked) -> Result<Vault> {
-        self.open(unlocked)
-    }
-
-    /// Opens the vault of a user who has proven who they are.
+    /// Opens the vault of a user who has proven who they are; makes it, if it is new.
     pub fn open(&self, unlocked: &Unlocked) -> Result<Vault> {
         self.open_with(&unlocked.vault, || Ok(unlocked.key.clone()))
     }
 
     /// Opens a vault; `key` unwraps its key, and is called only if the vault is not open yet.
     ///
-    /// A missing file is made: the account whose file was lost, or whose server stopped before the
+    /// A missing vault is made: the account whose file was lost, or whose server stopped before the
     /// file was there, starts empty, and its devices find the difference and send everything again.
     pub fn open_with<E: From<Error>>(
         &self,
         vault: &VaultId,
         key: impl FnOnce() -> Result<Key, E>,
     ) -> Result<Vault, E> {
-        let path = vault.path(&self.data);
-        create_directory(directory_of(&path))?;
-        let mut refused = None;
-        let options = || match key() {
-            Ok(key) => Options {
-                is_sole_writer: true,
-                migrations: MIGRATIONS,
-                create: true,
-                ..Options::new(Encryption::Key { key, cipher: None })
-            },
-            // The engine has no way to take an error here; without a key it opens and creates
-            // nothing.
-            Err(error) => {
-                refused = Some(error);
-                Options::new(Encryption::None)
-            }
-        };
-        let opened = self.databases.open(&path, options);
-        match refused {
-            Some(error) => Err(error),
-            None => Ok(Vault::new(opened.map_err(Error::from)?)),
+        match self {
+            Self::Files(files) => files.open_with(vault, key),
         }
     }
 
-    /// Closes a vault and deletes its files. One that is not there is no error.
-    pub fn remove(&self, vault: &VaultId) -> Result<()> {
-        let path = vault.path(&self.data);
-        if !directory_of(&path).is_dir() {
-            return Ok(());
+    /// Removes a vault with all that is in it. One that is not there is no error.
+    pub async fn remove(&self, vault: &VaultId) -> Result<()> {
+        match self {
+            Self::Files(files) => files.remove(vault).await,
         }
-        self.databases.close(&path)?;
-        for suffix in ["", "-wal", "-shm"] {
-            let mut file = path.clone().into_os_string();
-            file.push(suffix);
-            remove_file(Path::new(&file))?;
-        }
-        sync_directory(directory_of(&path))
     }
-}
-
-fn directory_of(path: &Path) -> &Path {
-    path.parent().expect("a vault's path has a directory")
-}
-
-/// Makes a directory, and those above it, and sees to it that their names are on the disk.
-fn create_directory(path: &Path) -> Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    let parent = directory_of(path);
-    create_directory(parent)?;
-    match fs::create_dir(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(io(path)(error)),
-        _ => {}
-    }
-    sync_directory(parent)
-}
-
-fn remove_file(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(io(path)(error)),
-        _ => Ok(()),
-    }
-}
-
-fn sync_directory(path: &Path) -> Result<()> {
-    File::open(path).and_then(|directory| directory.sync_all()).map_err(io(path))
-}
-
-fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Io { path, source }
 }

@@ -4,7 +4,10 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
+use protocol::{
+    ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse,
+    ReconcileRequest, ReconcileResponse,
+};
 use replica::{Error, Replica, Result, Transport};
 
 use crate::support::{Device, MORNING_MS, MemoryServer};
@@ -123,24 +126,10 @@ impl Transport for LargeRefused {
     fn push(&mut self, _: &str, _: &PushRequest) -> Result<PushResponse> {
         Err(Error::Refused { code: ErrorCode::TooLarge, message: "too large".into() })
     }
-}
 
-#[test]
-fn a_server_that_was_restored_gets_back_what_it_lost() {
-    let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
-    devices[0].write("INSERT INTO t VALUES (1, 'a')").unwrap();
-    devices[0].sync(&mut server);
-    let backup = server.messages.clone();
-    devices[0].write("INSERT INTO t VALUES (2, 'b')").unwrap();
-    devices[0].sync(&mut server);
-    server.messages = backup;
-    devices[1].write("INSERT INTO t VALUES (3, 'c')").unwrap();
-    devices[1].sync(&mut server);
-    let report = devices[0].sync(&mut server);
-    assert!(report.repaired && report.equal, "{report:?}");
-    devices[1].sync(&mut server);
-    assert_eq!(devices[1].texts("SELECT id || v FROM t"), ["1a", "2b", "3c"]);
+    fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+        self.0.reconcile(token, request)
+    }
 }
 
 #[test]

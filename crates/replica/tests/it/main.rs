@@ -7,6 +7,7 @@ mod capture;
 mod chinook;
 mod converge;
 mod copies;
+mod heal;
 mod schema;
 mod support;
 mod tracking;

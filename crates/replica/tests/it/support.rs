@@ -2,11 +2,15 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crdt::{Fingerprint, Message};
-use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
+use protocol::{
+    Claim, ClientRequest, ClientResponse, ErrorCode, Finding, Item, Part, PullResponse,
+    PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+};
 use replica::{Error, Replica, Report, Result, SyncOptions, Transport};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -97,6 +101,55 @@ impl Transport for MemoryServer {
             now_ms: self.now_ms.get(),
         };
         self.answer(answer)
+    }
+
+    fn reconcile(&mut self, _: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+        let (mut end, mut findings) = (0, Vec::new());
+        for claim in &request.claims {
+            let start = end + claim.gap;
+            end = start + claim.length;
+            findings.push(self.find(claim, &(start..end)));
+        }
+        let answer = ReconcileResponse {
+            findings,
+            cursor: self.messages.len() as u64,
+            fingerprint: Some(self.fingerprint().into()),
+            now_ms: self.now_ms.get(),
+        };
+        self.answer(answer)
+    }
+}
+
+impl MemoryServer {
+    fn within(&self, moments: &Range<u64>) -> Vec<(&Message, u64)> {
+        let mut all: Vec<_> = self
+            .messages
+            .iter()
+            .filter(|message| moments.contains(&message.timestamp.moment()))
+            .map(|message| (message, Item::of(message.timestamp, &message.content).id))
+            .collect();
+        all.sort_by_key(|(message, _)| message.timestamp);
+        all
+    }
+
+    /// A range whose sums differ is one part; a claim of ids is answered at once.
+    fn find(&self, claim: &Claim, moments: &Range<u64>) -> Finding {
+        let here = self.within(moments);
+        let digest = here.iter().fold(0u64, |sum, (_, id)| sum.wrapping_add(*id));
+        let count = here.len() as u64;
+        if claim.ids.is_empty() && claim.count > 0 {
+            let equal = (count, digest) == (claim.count, claim.digest);
+            let part = Part { length: claim.length, count, digest };
+            let parts = if equal || count == 0 { vec![] } else { vec![part] };
+            return Finding { equal, parts, ..Finding::default() };
+        }
+        let missing = here.iter().filter(|(_, id)| !claim.ids.contains(id));
+        let is_wanted = |id: &u64| !here.iter().any(|(_, known)| known == id);
+        Finding {
+            messages: missing.map(|(message, _)| (*message).clone().into()).collect(),
+            wanted: claim.ids.iter().copied().filter(is_wanted).collect(),
+            ..Finding::default()
+        }
     }
 }
 

@@ -45,7 +45,7 @@ async fn add(
     let (login, password) = (Login::parse(&request.login)?, Password::parse(request.password)?);
     let login = app.with_password(move |app| {
         let unlocked = app.accounts.add(&login, &password, clock::now_ms())?;
-        if let Err(error) = app.vaults.create(&unlocked) {
+        if let Err(error) = app.vaults.open(&unlocked) {
             // A refused request leaves no account behind.
             app.accounts.remove(&login)?;
             return Err(error.into());

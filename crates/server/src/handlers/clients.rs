@@ -13,6 +13,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use protocol::{Client, ClientList, ClientRequest, ClientResponse, ErrorCode};
+use sync_store::Vault;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -54,29 +55,43 @@ async fn register(
     if name.chars().count() > NAME_CHARACTERS_MAX {
         return Err(Refusal::of(ErrorCode::InvalidName));
     }
-    let registered = if login.is_empty() && password.is_empty() {
+    let (registered, vault) = if login.is_empty() && password.is_empty() {
         let token = bearer.token()?;
         let app = Arc::clone(&app);
-        blocking(move || register_by_token(&app, &token, name)).await?
+        blocking(move || register_by_token(&app, &token)).await?
     } else {
         let login = Login::parse(&login)?;
         // No account has a password that is none: to the caller it is just a wrong one.
         let password = Password::parse(password);
         let password = password.or(Err(Refusal::of(ErrorCode::WrongPassword)))?;
-        app.with_password(move |app| register_by_password(app, &login, &password, address, name))
-            .await?
+        app.with_password(move |app| register_by_password(app, &login, &password, address)).await?
     };
+    // The row in the vault comes second: without it the device has no name, without the other it
+    // has no access.
+    let id = registered.client_id.clone();
+    let (cursor, unsent, seen_ms, created_ms) = (0, 0, 0, clock::now_ms());
+    vault
+        .add_client(sync_store::Client {
+            id,
+            name,
+            node: None,
+            cursor,
+            unsent,
+            seen_ms,
+            created_ms,
+        })
+        .await?;
     let client_id = registered.client_id.as_str().to_owned();
     let token = registered.token.to_text().to_string();
     Ok(Reply::created(encoding, &ClientResponse { client_id, token }))
 }
 
-fn register_by_token(app: &App, token: &Token, name: String) -> Result<Registered, Refusal> {
+fn register_by_token(app: &App, token: &Token) -> Result<(Registered, Vault), Refusal> {
     let session = app.accounts.authenticate(token)?;
     let unlocked = app.accounts.unlock_by_token(token)?;
     // Revoked since it was authenticated.
     let gone = ErrorCode::InvalidToken;
-    register_unlocked(app, &unlocked, Some(&session.client_id), name, gone)
+    register_unlocked(app, &unlocked, Some(&session.client_id), gone)
 }
 
 fn register_by_password(
@@ -84,32 +99,24 @@ fn register_by_password(
     login: &Login,
     password: &Password,
     address: IpAddr,
-    name: String,
-) -> Result<Registered, Refusal> {
+) -> Result<(Registered, Vault), Refusal> {
     let unlocked = app.accounts.unlock(login, password, clock::now_ms(), Some(address))?;
     // Removed since it was unlocked.
-    register_unlocked(app, &unlocked, None, name, ErrorCode::WrongPassword)
+    register_unlocked(app, &unlocked, None, ErrorCode::WrongPassword)
 }
 
-/// The row in the vault comes second: without it the device has no name, without the other it has
-/// no access.
 fn register_unlocked(
     app: &App,
     unlocked: &Unlocked,
     enrolled_by: Option<&ClientId>,
-    name: String,
     gone: ErrorCode,
-) -> Result<Registered, Refusal> {
+) -> Result<(Registered, Vault), Refusal> {
     let vault = app.vaults.open(unlocked)?;
-    let now_ms = clock::now_ms();
-    let registered = match app.accounts.register(unlocked, enrolled_by, now_ms) {
+    let registered = match app.accounts.register(unlocked, enrolled_by, clock::now_ms()) {
         Err(accounts::Error::NotFound) => Err(Refusal::of(gone)),
         other => other.map_err(Refusal::from),
     }?;
-    let id = registered.client_id.clone();
-    let client = sync_store::Client { id, name, cursor: 0, seen_ms: 0, created_ms: now_ms };
-    vault.add_client(client).wait()?;
-    Ok(registered)
+    Ok((registered, vault))
 }
 
 refusals!(ListRefusals: TOKEN, []);
@@ -125,22 +132,19 @@ async fn list(
     encoding: Encoding,
     device: Device,
 ) -> Result<Reply, Refusal> {
-    blocking(move || {
-        let Device { session, vault } = device;
-        let rows = app.accounts.clients(session.account)?;
-        let known = vault.clients()?;
-        let mut known_by_id: HashMap<_, _> = known.into_iter().map(|c| (c.id.clone(), c)).collect();
-        let clients = rows.into_iter().map(|row| {
-            let known = known_by_id.remove(&row.client_id);
-            let (name, cursor, seen_ms) =
-                known.map(|known| (known.name, known.cursor, known.seen_ms)).unwrap_or_default();
-            let current = row.client_id == session.client_id;
-            let client_id = row.client_id.as_str().to_owned();
-            Client { client_id, name, cursor, seen_ms, created_ms: row.created_ms, current }
-        });
-        Ok(Reply::ok(encoding, &ClientList { clients: clients.collect() }))
-    })
-    .await
+    let Device { session, vault } = device;
+    let known = vault.clients().await?;
+    let mut known_by_id: HashMap<_, _> = known.into_iter().map(|c| (c.id.clone(), c)).collect();
+    let rows = blocking(move || Ok(app.accounts.clients(session.account)?)).await?;
+    let clients = rows.into_iter().map(|row| {
+        let known = known_by_id.remove(&row.client_id);
+        let (name, cursor, seen_ms) =
+            known.map(|known| (known.name, known.cursor, known.seen_ms)).unwrap_or_default();
+        let current = row.client_id == session.client_id;
+        let client_id = row.client_id.as_str().to_owned();
+        Client { client_id, name, cursor, seen_ms, created_ms: row.created_ms, current }
+    });
+    Ok(Reply::ok(encoding, &ClientList { clients: clients.collect() }))
 }
 
 refusals!(RevokeRefusals: TOKEN, [NotFound]);
@@ -159,10 +163,8 @@ async fn revoke(
 ) -> Result<StatusCode, Refusal> {
     // What is no text is no device's name.
     let Ok(Path(id)) = id else { return Err(Refusal::of(ErrorCode::NotFound)) };
-    blocking(move || {
-        let revoked = app.accounts.revoke(device.session.account, &id.parse()?)?;
-        Ok(device.vault.remove_clients(revoked).wait()?)
-    })
-    .await?;
+    let account = device.session.account;
+    let revoke = move || Ok(app.accounts.revoke(account, &id.parse()?)?);
+    device.vault.remove_clients(blocking(revoke).await?).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -15,12 +15,10 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use engine::Pending;
 use hyper::body::{Body, Frame};
-use prost::encoding::{DecodeContext, decode_key, skip_field};
 use protocol::{DRIFT_MS_MAX, ErrorCode, Message, PullResponse, PushRequest, PushResponse};
 use serde::Deserialize;
-use sync_store::{Page, Seen, Stored};
+use sync_store::{Batch, Page, Quota, Stored};
 use tokio::sync::mpsc;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use utoipa::IntoParams;
@@ -30,7 +28,7 @@ use utoipa_axum::routes;
 use crate::app::{App, blocking};
 use crate::clock;
 use crate::error::Refusal;
-use crate::extract::{Device, Encoding, RawBody, malformed};
+use crate::extract::{Device, Encoding, RawBody, check_count, malformed};
 use crate::openapi::{BODY, TOKEN, refusals};
 use crate::respond::{Reply, to_json};
 
@@ -49,7 +47,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
         .routes(UtoipaMethodRouterExt::layer(routes!(full), compression))
 }
 
-refusals!(PushRefusals: BODY, TOKEN, [ClockDrift, InvalidTimestamp, TimestampConflict]);
+refusals!(PushRefusals: BODY, TOKEN, [ClockDrift, InvalidTimestamp, QuotaExceeded, TimestampConflict]);
 
 /// Stores messages; what is known already is counted, not stored. All or nothing.
 #[utoipa::path(
@@ -66,52 +64,23 @@ async fn push(
 ) -> Result<Reply, Refusal> {
     let now_ms = clock::now_ms();
     let messages_count_max = app.config.messages_count_max;
-    let pending = blocking(move || store(device, body, messages_count_max, now_ms)).await?;
-    let Stored { stored, known, after } = pending.await?;
+    let batch = blocking(move || decode(body, messages_count_max, now_ms)).await?;
+    let seen = device.seen(now_ms);
+    let stored = device.vault.store(batch, Quota::UNLIMITED, Some(seen)).await?;
+    let Stored { stored, known, after } = stored;
     app.metrics.pushed(stored, known);
     let fingerprint = Some(after.fingerprint.into());
     let response = PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms };
     Ok(Reply::ok(encoding, &response))
 }
 
-/// Everything up to the queue of the vault's writer.
-fn store(
-    device: Device,
-    body: RawBody,
-    messages_count_max: usize,
-    now_ms: u64,
-) -> Result<Pending<Stored, sync_store::Error>, Refusal> {
-    if body.encoding() == Encoding::Protobuf {
-        check_count(count_messages(body.bytes())?, messages_count_max)?;
-    }
+/// Everything that takes the processor's time, not the disk's.
+fn decode(body: RawBody, messages_count_max: usize, now_ms: u64) -> Result<Batch, Refusal> {
+    body.check_count(messages_count_max, "messages")?;
     let request: PushRequest = body.decode()?;
-    check_count(request.messages.len(), messages_count_max)?;
+    check_count(request.messages.len(), messages_count_max, "messages")?;
     let checked = request.messages.into_iter().map(|message| check(message, now_ms));
-    let messages = checked.collect::<Result<_, _>>()?;
-    let seen = Seen { client: device.session.client_id, now_ms };
-    Ok(device.vault.store(messages, Some(seen)))
-}
-
-fn check_count(count: usize, count_max: usize) -> Result<(), Refusal> {
-    if count <= count_max {
-        return Ok(());
-    }
-    let message = format!("a request has at most {count_max} messages here");
-    Err(Refusal::new(ErrorCode::TooLarge, message))
-}
-
-/// Counts without decoding: on the wire a message may take two bytes, in memory it takes at least
-/// 64.
-fn count_messages(mut body: &[u8]) -> Result<usize, Refusal> {
-    let mut count = 0;
-    while !body.is_empty() {
-        let (tag, wire_type) = decode_key(&mut body).map_err(|e| malformed(&e))?;
-        skip_field(wire_type, tag, &mut body, DecodeContext::default())
-            .map_err(|e| malformed(&e))?;
-        // `PushRequest` has one field.
-        count += usize::from(tag == 1);
-    }
-    Ok(count)
+    Ok(Batch::new(checked.collect::<Result<_, _>>()?)?)
 }
 
 fn check(message: Message, now_ms: u64) -> Result<crdt::Message, Refusal> {
@@ -160,20 +129,11 @@ async fn pull(
         let message = format!("limit is at most {count_max} here");
         return Err(Refusal::new(ErrorCode::TooLarge, message));
     }
-    blocking(move || {
-        let page = device.vault.page(cursor, limit, protocol::PAGE_BYTES_MAX)?;
-        let now_ms = clock::now_ms();
-        note_seen(&device, page.cursor, now_ms)?;
-        app.metrics.pulled(page.messages.len());
-        Ok(Reply::ok(encoding, &to_response(page, now_ms)))
-    })
-    .await
-}
-
-/// Nobody waits for the note: losing it loses a line in a list of devices.
-fn note_seen(device: &Device, cursor: u64, now_ms: u64) -> Result<(), Refusal> {
-    let seen = Seen { client: device.session.client_id.clone(), now_ms };
-    device.vault.seen(seen, cursor).map(drop).map_err(Refusal::from)
+    let now_ms = clock::now_ms();
+    let seen = device.seen(now_ms);
+    let page = device.vault.page(cursor, limit, protocol::PAGE_BYTES_MAX, Some(seen)).await?;
+    app.metrics.pulled(page.messages.len());
+    blocking(move || Ok(Reply::ok(encoding, &to_response(page, now_ms)))).await
 }
 
 fn to_response(page: Page, now_ms: u64) -> PullResponse {
@@ -216,8 +176,7 @@ async fn full(
     query: Result<Query<FullQuery>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let Query(FullQuery { cursor }) = query.map_err(|error| malformed(&error))?;
-    let vault = device.vault.clone();
-    let end = blocking(move || Ok(vault.state()?.cursor)).await?;
+    let end = device.vault.state().await?.cursor;
     let (sender, receiver) = mpsc::channel(STREAM_PAGES_MAX);
     tokio::spawn(stream(app, Arc::new(device), encoding, cursor..end, sender));
     let media_type = match encoding {
@@ -238,8 +197,7 @@ async fn stream(
 ) {
     let mut cursor = cursors.start;
     loop {
-        let (page_app, page_device) = (Arc::clone(&app), Arc::clone(&device));
-        let page = blocking(move || stream_page(&page_app, &page_device, encoding, cursor)).await;
+        let page = stream_page(&app, &device, encoding, cursor).await;
         let page = page.map_err(|refusal| {
             tracing::error!(code = %refusal.code, cause = ?refusal.cause, "a stream broke off");
             Broken
@@ -253,26 +211,30 @@ async fn stream(
     }
 }
 
-fn stream_page(
+async fn stream_page(
     app: &App,
     device: &Device,
     encoding: Encoding,
     cursor: u64,
 ) -> Result<(Bytes, u64), Refusal> {
-    let page = device.vault.page(cursor, app.config.messages_count_max, STREAM_PAGE_BYTES_MAX)?;
-    let (last, now_ms) = (page.cursor, clock::now_ms());
-    note_seen(device, last, now_ms)?;
+    let (count_max, now_ms) = (app.config.messages_count_max, clock::now_ms());
+    let seen = device.seen(now_ms);
+    let page = device.vault.page(cursor, count_max, STREAM_PAGE_BYTES_MAX, Some(seen)).await?;
+    let last = page.cursor;
     app.metrics.pulled(page.messages.len());
-    let response = to_response(page, now_ms);
-    let bytes = match encoding {
+    let encode = move || Ok(encode(&to_response(page, now_ms), encoding));
+    Ok((blocking(encode).await?, last))
+}
+
+fn encode(page: &PullResponse, encoding: Encoding) -> Bytes {
+    match encoding {
         Encoding::Json => {
-            let mut line = to_json(&response);
+            let mut line = to_json(page);
             line.push(b'\n');
-            line
+            line.into()
         }
-        Encoding::Protobuf => prost::Message::encode_length_delimited_to_vec(&response),
-    };
-    Ok((bytes.into(), last))
+        Encoding::Protobuf => prost::Message::encode_length_delimited_to_vec(page).into(),
+    }
 }
 
 /// The body of a streamed answer.

@@ -5,60 +5,66 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use accounts::{ClientId, VaultId};
-use engine::Key;
-use sync_store::{APPLICATION_ID, Client, Error};
+use engine::{Encryption, Key, Profile};
+use rusqlite::Connection;
+use sync_store::{APPLICATION_ID, Client, Error, Storage, Vault};
 
-use crate::{Store, message};
+use crate::bed::Store;
+use crate::{message, store as push};
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-#[test]
-fn what_was_acknowledged_is_there_after_a_restart() {
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_restart() {
     let store = Store::new();
     let (id, key) = (VaultId::generate(), Key::generate());
     let vault = store.open_vault(&id, &key).unwrap();
-    let after = vault.store(vec![message(1, "a"), message(2, "b")], None).wait().unwrap().after;
+    let after = push(&vault, vec![message(1, "a"), message(2, "b")]).await.unwrap().after;
     drop(vault);
     let store = store.restart();
     let vault = store.open_vault(&id, &key).unwrap();
-    assert_eq!(vault.state().unwrap(), after);
-    assert!(vault.verify().unwrap().is_equal());
-    assert_eq!(vault.page(0, 10, 1_000).unwrap().messages, [message(1, "a"), message(2, "b")]);
+    assert_eq!(vault.state().await.unwrap(), after);
+    assert!(vault.verify().await.unwrap().is_equal());
+    assert_eq!(
+        vault.page(0, 10, 1_000, None).await.unwrap().messages,
+        [message(1, "a"), message(2, "b")]
+    );
 }
 
-#[test]
-fn another_key_does_not_open_a_vault() {
+#[tokio::test]
+async fn another_key_does_not_open_a_vault() {
     let store = Store::new();
     let (id, key) = (VaultId::generate(), Key::generate());
-    store.open_vault(&id, &key).unwrap().store(vec![message(1, "a")], None).wait().unwrap();
+    push(&store.open_vault(&id, &key).unwrap(), vec![message(1, "a")]).await.unwrap();
     let store = store.restart();
     let error = store.open_vault(&id, &Key::generate()).err().unwrap();
     assert!(matches!(error, Error::Engine(engine::Error::WrongKey { .. })), "{error}");
-    assert_eq!(store.open_vault(&id, &key).unwrap().state().unwrap().cursor, 1);
+    assert_eq!(store.open_vault(&id, &key).unwrap().state().await.unwrap().cursor, 1);
 }
 
-#[test]
-fn vaults_do_not_see_each_other() {
-    let store = Store::new();
-    let (ada, bob) = (store.vault(), store.vault());
-    ada.store(vec![message(1, "ada's")], None).wait().unwrap();
-    bob.store(vec![message(1, "bob's"), message(2, "bob's")], None).wait().unwrap();
-    assert_eq!(ada.page(0, 10, 1_000).unwrap().messages, [message(1, "ada's")]);
-    assert_eq!(bob.state().unwrap().cursor, 2);
-}
-
-#[test]
-fn no_file_shows_a_content_or_a_name() {
+#[tokio::test]
+async fn no_file_shows_a_content_or_a_name() {
     let store = Store::new();
     let vault = store.vault();
     let name = "SECRETNAME".to_owned();
     let id = ClientId::generate();
-    vault.add_client(Client { id, name, cursor: 0, seen_ms: 0, created_ms: 1 }).wait().unwrap();
+    vault
+        .add_client(Client {
+            id,
+            name,
+            node: None,
+            cursor: 0,
+            unsent: 0,
+            seen_ms: 0,
+            created_ms: 1,
+        })
+        .await
+        .unwrap();
     let messages = (0..2_000).map(|millis| message(millis, "SECRETCONTENT")).collect();
-    vault.store(messages, None).wait().unwrap();
+    push(&vault, messages).await.unwrap();
     // While it is open there is a WAL, afterwards all is in the main file.
     check_no_plaintext(store.path(), 2);
     drop(vault);
@@ -78,8 +84,8 @@ fn check_no_plaintext(directory: &Path, files_count_min: usize) {
     }
 }
 
-#[test]
-fn the_key_is_asked_for_only_when_the_vault_is_not_open() {
+#[tokio::test]
+async fn the_key_is_asked_for_only_when_the_vault_is_not_open() {
     let store = Store::new();
     let (id, key, asked) = (VaultId::generate(), Key::generate(), Cell::new(0));
     let open = || {
@@ -95,8 +101,8 @@ fn the_key_is_asked_for_only_when_the_vault_is_not_open() {
     assert_eq!(asked.get(), 1);
 }
 
-#[test]
-fn a_key_that_cannot_be_had_opens_and_creates_nothing() {
+#[tokio::test]
+async fn a_key_that_cannot_be_had_opens_and_creates_nothing() {
     let store = Store::new();
     let (id, key) = (VaultId::generate(), Key::generate());
     for is_there in [false, true] {
@@ -109,31 +115,89 @@ fn a_key_that_cannot_be_had_opens_and_creates_nothing() {
     }
 }
 
-#[test]
-fn a_removed_vault_leaves_no_file() {
+#[tokio::test]
+async fn a_removed_vault_leaves_no_file() {
     let store = Store::new();
     let (id, key) = (VaultId::generate(), Key::generate());
     let vault = store.open_vault(&id, &key).unwrap();
-    vault.store(vec![message(1, "a")], None).wait().unwrap();
-    store.vaults.remove(&id).unwrap();
+    push(&vault, vec![message(1, "a")]).await.unwrap();
+    store.vaults.remove(&id).await.unwrap();
     assert_eq!(files_below(store.path()), Vec::<PathBuf>::new());
     // Who still holds it can do nothing with it.
-    let error = vault.store(vec![message(2, "b")], None).wait().unwrap_err();
+    let error = push(&vault, vec![message(2, "b")]).await.unwrap_err();
     assert!(matches!(error, Error::Engine(engine::Error::Closed)), "{error}");
-    store.vaults.remove(&id).unwrap();
-    store.vaults.remove(&VaultId::generate()).unwrap();
+    store.vaults.remove(&id).await.unwrap();
+    store.vaults.remove(&VaultId::generate()).await.unwrap();
 }
 
-#[test]
-fn a_vault_says_what_it_is() {
+#[tokio::test]
+async fn a_vault_says_what_it_is() {
     let store = Store::new();
-    let vault = store.vault();
-    vault.store(vec![message(1, "a")], None).wait().unwrap();
-    let status = vault.status().unwrap();
-    assert_eq!(status.state, vault.state().unwrap());
-    assert!(status.file_bytes >= 4096 && status.free_bytes < status.file_bytes, "{status:?}");
-    let id = vault
-        .database()
-        .read(|db| Ok::<u32, Error>(db.query_row("PRAGMA application_id", [], |row| row.get(0))?));
-    assert_eq!(id.unwrap(), APPLICATION_ID);
+    let (id, key) = (VaultId::generate(), Key::generate());
+    let vault = store.open_vault(&id, &key).unwrap();
+    push(&vault, vec![message(1, "a")]).await.unwrap();
+    let status = vault.status().await.unwrap();
+    assert_eq!(status.state, vault.state().await.unwrap());
+    let Storage::Sqlite { path, file_bytes, free_bytes, cipher, .. } = status.storage;
+    assert!(file_bytes >= 4096 && free_bytes < file_bytes, "{file_bytes} {free_bytes}");
+    assert_eq!((cipher, path.exists()), ("chacha20", true));
+    let by_hand = by_hand(&path, &key);
+    let id: u32 = by_hand.query_row("PRAGMA application_id", [], |row| row.get(0)).unwrap();
+    assert_eq!(id, APPLICATION_ID);
+}
+
+fn by_hand(path: &Path, key: &Key) -> Connection {
+    let encryption = Encryption::Key { key: key.clone(), cipher: None };
+    engine::open_connection(path, &encryption, Profile::SERVER, false, false).unwrap().0
+}
+
+/// Changes a vault's file as another program would that has its key, while nobody has it open.
+fn change(store: &Store, id: &VaultId, key: &Key, sql: &str) -> Vault {
+    store.databases.close(&id.path(store.path())).unwrap();
+    by_hand(&id.path(store.path()), key).execute(sql, []).unwrap();
+    store.open_vault(id, key).unwrap()
+}
+
+#[tokio::test]
+async fn who_changes_messages_by_hand_leaves_a_vault_that_knows_it() {
+    let store = Store::new();
+    let (id, key) = (VaultId::generate(), Key::generate());
+    let mut vault = store.open_vault(&id, &key).unwrap();
+    push(&vault, (0..9).map(|millis| message(millis, "content")).collect()).await.unwrap();
+    for (sql, count) in [
+        ("DELETE FROM message WHERE seq = 4", 8),
+        ("DELETE FROM message WHERE seq = 9", 7),
+        ("UPDATE message SET content = x'00' WHERE seq = 2", 7),
+    ] {
+        let before = vault.state().await.unwrap();
+        vault = change(&store, &id, &key, sql);
+        let after = vault.state().await.unwrap();
+        assert_ne!(after.fingerprint, before.fingerprint, "{sql}");
+        assert_eq!((after.fingerprint.count, after.cursor), (count, 9), "{sql}");
+        assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
+    }
+    // No arrival number is given twice.
+    let after = push(&vault, vec![message(8, "content")]).await.unwrap().after;
+    assert_eq!((after.cursor, after.fingerprint.count), (10, 8));
+}
+
+#[tokio::test]
+async fn a_node_that_was_changed_by_hand_is_found_and_made_anew() {
+    let store = Store::new();
+    let (id, key) = (VaultId::generate(), Key::generate());
+    let vault = store.open_vault(&id, &key).unwrap();
+    push(&vault, (0..9).map(|n| message(n << 30, "content")).collect()).await.unwrap();
+    let windows = vault.windows().await.unwrap();
+    for sql in [
+        "UPDATE node SET digest = zeroblob(16) WHERE window = 3",
+        "DELETE FROM node WHERE window = 4",
+        "INSERT INTO node VALUES (77, 1, zeroblob(16))",
+    ] {
+        let vault = change(&store, &id, &key, sql);
+        let found = vault.verify().await.unwrap();
+        assert!(!found.is_equal() && found.windows_wrong == 1, "{sql}: {found:?}");
+        vault.rebuild().await.unwrap();
+        assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
+        assert_eq!(vault.windows().await.unwrap(), windows, "{sql}");
+    }
 }

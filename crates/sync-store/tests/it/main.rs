@@ -1,54 +1,72 @@
-//! Vaults on real, encrypted files.
-#![expect(clippy::unwrap_used, reason = "in a test, also in its helpers, a panic is the report")]
+//! Vaults, in whatever keeps them: one suite for all (`conformance`), and what only files have.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test, also in its helpers, a panic is the report"
+)]
 
+mod bed;
 mod clients;
+mod compare;
 mod files;
 mod messages;
 
-use std::path::Path;
-use std::sync::Arc;
+use crdt::{Fingerprint, Message, Node, Timestamp};
+use sync_store::{Batch, Quota, Result, Stored, Vault};
 
-use accounts::VaultId;
-use crdt::{Message, Node, Timestamp};
-use engine::{Databases, Key, Limits};
-use sync_store::{Error, Vault, Vaults};
-use tempfile::TempDir;
-
-/// A data directory, and what is open in it.
-struct Store {
-    databases: Arc<Databases>,
-    vaults: Vaults,
-    data: TempDir,
+/// Runs every test of the suite on a kind of vault.
+macro_rules! conformance {
+    ($kind:ident, $bed:expr, $($suite:ident: [$($test:ident),* $(,)?]),* $(,)?) => {
+        mod $kind {
+            $(mod $suite {
+                $(#[tokio::test]
+                async fn $test() {
+                    crate::$suite::$test(&$bed).await;
+                })*
+            })*
+        }
+    };
 }
 
-impl Store {
-    fn new() -> Self {
-        Self::open(tempfile::tempdir().unwrap())
-    }
+/// The suite, by its one list.
+macro_rules! suite {
+    ($($kind:ident: $bed:expr),* $(,)?) => {$(
+        conformance! { $kind, $bed,
+            messages: [
+                storing_twice_stores_once,
+                one_message_twice_in_a_request_is_one_message,
+                another_content_refuses_the_whole_request,
+                an_error_names_only_so_many_conflicts,
+                an_empty_request_changes_nothing,
+                pages_end_at_their_count_or_bytes_and_follow_each_other,
+                empty_and_large_contents_come_back,
+                any_batches_make_their_union_with_its_fingerprint,
+                vaults_do_not_see_each_other,
+                a_full_account_takes_nothing_new,
+                messages_are_found_by_timestamp,
+                sessions_at_once_count_every_timestamp_once,
+            ],
+            clients: [
+                clients_are_listed_in_order_of_registration_until_removed,
+                a_push_moves_the_cursor_of_a_client_that_had_everything,
+                a_refused_push_is_not_noted,
+                a_pull_is_noted,
+                a_client_says_who_it_is_and_what_it_has_to_send,
+                who_is_not_registered_is_not_noted,
+            ],
+            compare: [
+                windows_add_up_to_the_state,
+                parts_are_cut_by_count_and_add_up,
+                messages_of_one_moment_stay_together,
+                items_are_those_of_their_ranges,
+                a_rebuilt_vault_is_as_it_was,
+            ],
+        }
+    )*};
+}
 
-    fn open(data: TempDir) -> Self {
-        let databases = Arc::new(Databases::start(Limits::default()).unwrap());
-        let vaults = Vaults::new(Arc::clone(&databases), data.path().to_owned());
-        Self { databases, vaults, data }
-    }
-
-    /// Closes everything and opens the directory again, as a restarted server does.
-    fn restart(self) -> Self {
-        self.databases.shutdown();
-        Self::open(self.data)
-    }
-
-    fn vault(&self) -> Vault {
-        self.open_vault(&VaultId::generate(), &Key::generate()).unwrap()
-    }
-
-    fn open_vault(&self, vault: &VaultId, key: &Key) -> Result<Vault, Error> {
-        self.vaults.open_with(vault, || Ok(key.clone()))
-    }
-
-    fn path(&self) -> &Path {
-        self.data.path()
-    }
+suite! {
+    sqlite: crate::bed::sqlite(),
 }
 
 fn timestamp(millis: u64) -> Timestamp {
@@ -57,4 +75,16 @@ fn timestamp(millis: u64) -> Timestamp {
 
 fn message(millis: u64, content: &str) -> Message {
     Message { timestamp: timestamp(millis), content: content.to_owned().into() }
+}
+
+fn fingerprint<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Fingerprint {
+    let mut sum = Fingerprint::default();
+    for message in messages {
+        sum += Fingerprint::of(message.timestamp, &message.content);
+    }
+    sum
+}
+
+async fn store(vault: &Vault, messages: Vec<Message>) -> Result<Stored> {
+    vault.store(Batch::new(messages)?, Quota::UNLIMITED, None).await
 }

@@ -2,139 +2,200 @@
 
 use std::collections::BTreeMap;
 
-use crdt::{Fingerprint, Message};
 use proptest::prelude::*;
-use sync_store::{Error, State, Stored, TIMESTAMPS_NAMED_MAX};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, TestRunner};
+use sync_store::{Batch, Error, Quota, State, Stored, TIMESTAMPS_NAMED_MAX, Vault};
 
-use crate::{Store, message, timestamp};
+use crate::bed::Bed;
+use crate::{fingerprint, message, store, timestamp};
 
-fn fingerprint<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Fingerprint {
-    let mut sum = Fingerprint::default();
-    for message in messages {
-        sum += Fingerprint::of(message.timestamp, &message.content);
-    }
-    sum
-}
-
-#[test]
-fn storing_twice_stores_once() {
-    let store = Store::new();
-    let vault = store.vault();
+pub(crate) async fn storing_twice_stores_once(bed: &Bed) {
+    let vault = bed.vault();
     let messages = vec![message(2, "b"), message(1, "a")];
-    let after = State { cursor: 2, fingerprint: fingerprint(&messages) };
-    let first = vault.store(messages.clone(), None).wait().unwrap();
+    let after = State { cursor: 2, bytes: 2, fingerprint: fingerprint(&messages) };
+    let first = store(&vault, messages.clone()).await.unwrap();
     assert_eq!(first, Stored { stored: 2, known: 0, after });
-    let second = vault.store(messages, None).wait().unwrap();
+    let second = store(&vault, messages).await.unwrap();
     assert_eq!(second, Stored { stored: 0, known: 2, after });
-    assert_eq!(vault.state().unwrap(), after);
+    assert_eq!(vault.state().await.unwrap(), after);
 }
 
-#[test]
-fn one_message_twice_in_a_request_is_one_message() {
-    let store = Store::new();
-    let stored = store.vault().store(vec![message(1, "a"), message(1, "a")], None).wait().unwrap();
+pub(crate) async fn one_message_twice_in_a_request_is_one_message(bed: &Bed) {
+    let stored = store(&bed.vault(), vec![message(1, "a"), message(1, "a")]).await.unwrap();
     assert_eq!((stored.stored, stored.known, stored.after.cursor), (1, 1, 1));
 }
 
-#[test]
-fn another_content_refuses_the_whole_request() {
-    let store = Store::new();
-    let vault = store.vault();
-    let before = vault.store(vec![message(5, "first")], None).wait().unwrap().after;
+pub(crate) async fn another_content_refuses_the_whole_request(bed: &Bed) {
+    let vault = bed.vault();
+    let before = store(&vault, vec![message(5, "first")]).await.unwrap().after;
     for request in [
         vec![message(4, "new"), message(5, "second"), message(6, "new")],
         vec![message(6, "one"), message(6, "other")],
     ] {
         let expected = request[1].timestamp;
-        let error = vault.store(request, None).wait().unwrap_err();
+        let error = store(&vault, request).await.unwrap_err();
         let Error::TimestampConflict { timestamps } = error else { panic!("{error}") };
         assert_eq!(timestamps, [expected]);
-        assert_eq!(vault.state().unwrap(), before);
+        assert_eq!(vault.state().await.unwrap(), before);
     }
-    let page = vault.page(0, 10, usize::MAX).unwrap();
+    let page = vault.page(0, 10, 1 << 30, None).await.unwrap();
     assert_eq!(page.messages, [message(5, "first")]);
 }
 
-#[test]
-fn an_error_names_only_so_many_conflicts() {
-    let store = Store::new();
-    let vault = store.vault();
+pub(crate) async fn an_error_names_only_so_many_conflicts(bed: &Bed) {
+    let vault = bed.vault();
     let all = |content| (0..150).map(|millis| message(millis, content)).collect::<Vec<_>>();
-    vault.store(all("a"), None).wait().unwrap();
-    let error = vault.store(all("b"), None).wait().unwrap_err();
+    store(&vault, all("a")).await.unwrap();
+    let error = store(&vault, all("b")).await.unwrap_err();
     let Error::TimestampConflict { timestamps } = error else { panic!("{error}") };
     assert_eq!(timestamps.len(), TIMESTAMPS_NAMED_MAX);
     assert_eq!(timestamps[99], timestamp(99));
 }
 
-#[test]
-fn an_empty_request_changes_nothing() {
-    let store = Store::new();
-    let vault = store.vault();
-    let stored = vault.store(Vec::new(), None).wait().unwrap();
+pub(crate) async fn an_empty_request_changes_nothing(bed: &Bed) {
+    let vault = bed.vault();
+    let stored = store(&vault, Vec::new()).await.unwrap();
     assert_eq!(stored, Stored { stored: 0, known: 0, after: State::default() });
 }
 
-#[test]
-fn pages_end_at_their_count_or_bytes_and_follow_each_other() {
-    let store = Store::new();
-    let vault = store.vault();
+pub(crate) async fn pages_end_at_their_count_or_bytes_and_follow_each_other(bed: &Bed) {
+    let vault = bed.vault();
     // Arrival counts, not time: the older message comes second.
-    vault.store(vec![message(9, "nine")], None).wait().unwrap();
-    vault.store(vec![message(1, "one!"), message(2, "two!")], None).wait().unwrap();
-    let fingerprint = vault.state().unwrap().fingerprint;
-    let check = |cursor, count_max, bytes_max, millis: &[u64], last, more| {
-        let page = vault.page(cursor, count_max, bytes_max).unwrap();
+    store(&vault, vec![message(9, "nine")]).await.unwrap();
+    store(&vault, vec![message(1, "one!"), message(2, "two!")]).await.unwrap();
+    let fingerprint = vault.state().await.unwrap().fingerprint;
+    for (cursor, count_max, bytes_max, millis, last, more) in [
+        (0, 10, 1_000, &[9, 1, 2][..], 3, false),
+        (0, 2, 1_000, &[9, 1], 2, true),
+        (2, 2, 1_000, &[2], 3, false),
+        (0, 10, 1, &[9], 1, true),
+        (0, 10, 5, &[9, 1], 2, true),
+        (3, 10, 1_000, &[], 3, false),
+        (99, 10, 1_000, &[], 3, false),
+        (u64::MAX, 10, 1_000, &[], 3, false),
+    ] {
+        let page = vault.page(cursor, count_max, bytes_max, None).await.unwrap();
         let found: Vec<_> = page.messages.iter().map(|m| m.timestamp.millis()).collect();
         assert_eq!((&found[..], page.cursor, page.more), (millis, last, more));
         assert_eq!(page.fingerprint, fingerprint);
-    };
-    check(0, 10, 1_000, &[9, 1, 2], 3, false);
-    check(0, 2, 1_000, &[9, 1], 2, true);
-    check(2, 2, 1_000, &[2], 3, false);
-    check(0, 10, 1, &[9], 1, true);
-    check(0, 10, 5, &[9, 1], 2, true);
-    check(3, 10, 1_000, &[], 3, false);
-    check(99, 10, 1_000, &[], 3, false);
-    check(u64::MAX, 10, 1_000, &[], 3, false);
+    }
 }
 
-#[test]
-fn empty_and_large_contents_come_back() {
-    let store = Store::new();
-    let vault = store.vault();
+pub(crate) async fn empty_and_large_contents_come_back(bed: &Bed) {
+    let vault = bed.vault();
     let large = "x".repeat(3 << 20);
     let messages = vec![message(1, ""), message(2, &large), message(3, "")];
-    vault.store(messages.clone(), None).wait().unwrap();
-    assert_eq!(vault.page(0, 10, usize::MAX).unwrap().messages, messages);
+    store(&vault, messages.clone()).await.unwrap();
+    assert_eq!(vault.page(0, 10, 1 << 30, None).await.unwrap().messages, messages);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    /// The content is a function of the time, so that batches overlap without conflict.
-    #[test]
-    fn any_batches_make_their_union_with_its_fingerprint(
-        batches in prop::collection::vec(prop::collection::vec(0u64..60, 0..30), 0..12),
-    ) {
-        let store = Store::new();
-        let vault = store.vault();
+/// The content is a function of the time, so that batches overlap without conflict.
+pub(crate) async fn any_batches_make_their_union_with_its_fingerprint(bed: &Bed) {
+    let mut runner = TestRunner::new(Config::with_cases(16));
+    let batches = prop::collection::vec(prop::collection::vec(0u64..60, 0..30), 0..12);
+    for _ in 0..runner.config().cases {
+        let batches = batches.new_tree(&mut runner).unwrap().current();
+        let vault = bed.vault();
         let mut set = BTreeMap::new();
         for batch in batches {
-            let messages: Vec<_> = batch.iter().map(|&t| message(t, &format!("content {t}"))).collect();
+            let messages: Vec<_> =
+                batch.iter().map(|&t| message(t << 28, &format!("content {t}"))).collect();
             let before = set.len();
             set.extend(messages.iter().map(|m| (m.timestamp, m.clone())));
             let new = set.len() - before;
-            let stored = vault.store(messages, None).wait().unwrap();
-            prop_assert_eq!(stored.stored, new as u64);
-            prop_assert_eq!(stored.known, (batch.len() - new) as u64);
-            prop_assert_eq!(stored.after.cursor, set.len() as u64);
-            prop_assert_eq!(stored.after.fingerprint, fingerprint(set.values()));
+            let stored = store(&vault, messages).await.unwrap();
+            assert_eq!(stored.stored, new as u64);
+            assert_eq!(stored.known, (batch.len() - new) as u64);
+            assert_eq!(stored.after.cursor, set.len() as u64);
+            assert_eq!(stored.after.fingerprint, fingerprint(set.values()));
         }
-        let verification = vault.verify().unwrap();
-        prop_assert!(verification.is_equal(), "{:?}", verification);
-        let mut stored = vault.page(0, 1_000, usize::MAX).unwrap().messages;
+        let verification = vault.verify().await.unwrap();
+        assert!(verification.is_equal(), "{verification:?}");
+        let mut stored = vault.page(0, 1_000, 1 << 30, None).await.unwrap().messages;
         stored.sort_unstable_by_key(|message| message.timestamp);
-        prop_assert_eq!(stored, set.into_values().collect::<Vec<_>>());
+        assert_eq!(stored, set.into_values().collect::<Vec<_>>());
     }
+}
+
+pub(crate) async fn vaults_do_not_see_each_other(bed: &Bed) {
+    let (ada, bob) = (bed.vault(), bed.vault());
+    store(&ada, vec![message(1, "ada's")]).await.unwrap();
+    store(&bob, vec![message(1, "bob's"), message(2, "bob's")]).await.unwrap();
+    assert_eq!(ada.page(0, 10, 1_000, None).await.unwrap().messages, [message(1, "ada's")]);
+    assert_eq!(bob.state().await.unwrap().cursor, 2);
+    assert_eq!(ada.messages(vec![timestamp(2)], 1_000).await.unwrap(), []);
+}
+
+pub(crate) async fn a_full_account_takes_nothing_new(bed: &Bed) {
+    let vault = bed.vault();
+    let quota = Quota { messages_max: 2, bytes_max: 10 };
+    let offer = async |messages| vault.store(Batch::new(messages).unwrap(), quota, None).await;
+    let full = vec![message(1, "12345"), message(2, "1234")];
+    let after = offer(full.clone()).await.unwrap().after;
+    for (more, what, wanted) in [(message(3, ""), "messages", 3), (message(3, "ab"), "messages", 3)]
+    {
+        let error = offer(vec![message(1, "12345"), more]).await.unwrap_err();
+        let Error::QuotaExceeded { what: found, wanted: would, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!((found, would), (what, wanted));
+        assert_eq!(vault.state().await.unwrap(), after);
+    }
+    // What is there already is no more than before.
+    assert_eq!(offer(full).await.unwrap().known, 2);
+    let small = Quota { messages_max: 9, bytes_max: 10 };
+    let batch = Batch::new(vec![message(3, "ab")]).unwrap();
+    let error = vault.store(batch, small, None).await.unwrap_err();
+    assert!(matches!(error, Error::QuotaExceeded { what: "bytes", wanted: 11, .. }), "{error}");
+    assert!(vault.verify().await.unwrap().is_equal());
+}
+
+pub(crate) async fn messages_are_found_by_timestamp(bed: &Bed) {
+    let vault = bed.vault();
+    store(&vault, (0..9).map(|millis| message(millis, "content")).collect()).await.unwrap();
+    let found = vault.messages(vec![timestamp(4), timestamp(99), timestamp(2)], 1_000).await;
+    assert_eq!(found.unwrap(), [message(4, "content"), message(2, "content")]);
+    let all = (0..9).map(timestamp).collect();
+    assert_eq!(vault.messages(all, 15).await.unwrap().len(), 3, "the third passes 15 bytes");
+}
+
+/// Eight sessions offer overlapping batches of one set, in their own orders.
+pub(crate) async fn sessions_at_once_count_every_timestamp_once(bed: &Bed) {
+    const MESSAGES: u64 = 2_000;
+    let vault = bed.vault();
+    let of = |n: u64| message(n << 24, &format!("content {n}"));
+    let session = |session: u64| {
+        let vault = Vault::clone(&vault);
+        async move {
+            let mut stored = 0;
+            for step in 0..12 {
+                let first = (session * 7 + step * 5) * 40;
+                let batch = (first..first + 200).map(|n| of(n * 31 % MESSAGES)).collect();
+                stored += store(&vault, batch).await.unwrap().stored;
+            }
+            stored
+        }
+    };
+    let sessions: Vec<_> = (0..8).map(|number| tokio::spawn(session(number))).collect();
+    let mut stored = 0;
+    for session in sessions {
+        stored += session.await.unwrap();
+    }
+    let state = vault.state().await.unwrap();
+    assert_eq!((state.cursor, state.fingerprint.count), (stored, stored));
+    let verification = vault.verify().await.unwrap();
+    assert!(verification.is_equal(), "{verification:?}");
+    // Every arrival number names one message: nobody who reads by cursor misses one.
+    let (mut cursor, mut seen) = (0, std::collections::BTreeSet::new());
+    loop {
+        let page = vault.page(cursor, 300, 1 << 20, None).await.unwrap();
+        seen.extend(page.messages.iter().map(|message| message.timestamp));
+        assert_eq!(page.cursor, seen.len() as u64);
+        cursor = page.cursor;
+        if !page.more {
+            break;
+        }
+    }
+    assert_eq!(seen.len() as u64, stored);
 }

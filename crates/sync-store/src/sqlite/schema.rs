@@ -14,18 +14,34 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
         CREATE TABLE message (
             seq INTEGER PRIMARY KEY,
             timestamp BLOB NOT NULL UNIQUE,
+            hash BLOB NOT NULL,
             content BLOB NOT NULL
         ) STRICT;
-        CREATE TABLE fingerprint (
+        CREATE TABLE vault (
             id INTEGER PRIMARY KEY CHECK (id = 1),
+            cursor INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            damaged INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO vault VALUES (1, 0, 0, 0, zeroblob(16), 0);
+        CREATE TABLE node (
+            window INTEGER PRIMARY KEY,
             count INTEGER NOT NULL,
             digest BLOB NOT NULL
         ) STRICT;
-        INSERT INTO fingerprint (id, count, digest) VALUES (1, 0, zeroblob(16));
+        -- Warren itself only inserts. Who changes messages by hand leaves a vault that knows it.
+        CREATE TRIGGER message_deleted AFTER DELETE ON message
+            BEGIN UPDATE vault SET damaged = 1; END;
+        CREATE TRIGGER message_changed AFTER UPDATE ON message
+            BEGIN UPDATE vault SET damaged = 1; END;
         CREATE TABLE client (
             id TEXT PRIMARY KEY,
             name TEXT NOT NULL,
+            node INTEGER,
             cursor INTEGER NOT NULL,
+            unsent INTEGER NOT NULL,
             seen_ms INTEGER NOT NULL,
             created_ms INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;

@@ -1,0 +1,51 @@
+//! Moments and windows: how time is cut where two sets of messages are compared
+//! (`docs/formats/8-reconcile.md`).
+//!
+//! A *moment* is a timestamp without its node: milliseconds and counter as one number, so that
+//! moments sort as time and any two messages of different moments can be told apart by a bound
+//! between them. A *window* is 2³⁰ milliseconds, some 12 days and 10 hours, aligned to 1970.
+
+use std::ops::Range;
+
+use crate::Timestamp;
+
+/// Bits of a moment below its window: 30 of the milliseconds, 16 of the counter.
+const WINDOW_SHIFT: u32 = 30 + 16;
+
+/// A stretch of 2³⁰ milliseconds, counted from 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Window(pub u32);
+
+impl Window {
+    /// The window that a timestamp is in.
+    pub fn of(timestamp: Timestamp) -> Self {
+        Self::at(timestamp.moment())
+    }
+
+    /// The window that a moment is in.
+    pub fn at(moment: u64) -> Self {
+        Self((moment >> WINDOW_SHIFT) as u32)
+    }
+
+    /// Its moments.
+    pub fn moments(self) -> Range<u64> {
+        let start = |window: u32| u64::from(window) << WINDOW_SHIFT;
+        start(self.0)..start(self.0 + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Node;
+
+    #[test]
+    fn every_timestamp_is_in_its_window_and_in_no_other() {
+        for millis in [0, 1, (1 << 30) - 1, 1 << 30, 1_750_000_000_000, Timestamp::MILLIS_MAX] {
+            let timestamp = Timestamp::new(millis, u16::MAX, Node(u64::MAX)).unwrap();
+            let window = Window::of(timestamp);
+            assert!(window.moments().contains(&timestamp.moment()), "{millis}");
+            assert_eq!(u64::from(window.0), millis >> 30);
+        }
+    }
+}

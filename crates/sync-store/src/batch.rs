@@ -1,0 +1,74 @@
+//! Messages on their way into a vault: in order, hashed, each timestamp once.
+
+use crdt::{Fingerprint, Message, Timestamp, Window};
+
+use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
+
+/// Messages to store. Making one sorts and hashes: some milliseconds for a full request.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// By timestamp, each once: neighbouring inserts touch the same page of the index, and writers
+    /// of one vault take its rows in the same order.
+    pub(crate) entries: Vec<Entry>,
+    /// What the entries add to each window, by window.
+    pub(crate) windows: Vec<(Window, Fingerprint)>,
+    pub(crate) sum: Fingerprint,
+    /// Of all contents.
+    pub(crate) bytes: u64,
+    /// Messages that were in the request once more.
+    pub(crate) repeated: u64,
+}
+
+/// A message with its hash ([`Fingerprint::of`]).
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) message: Message,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+impl Batch {
+    /// [`Error::TimestampConflict`] if one timestamp comes with two contents.
+    pub fn new(mut messages: Vec<Message>) -> Result<Self> {
+        messages.sort_by_key(|message| message.timestamp);
+        let mut batch = Self { entries: Vec::with_capacity(messages.len()), ..Self::default() };
+        let mut conflicts: Vec<Timestamp> = Vec::new();
+        for message in messages {
+            match batch.entries.last() {
+                Some(last) if last.message.timestamp != message.timestamp => batch.push(message),
+                None => batch.push(message),
+                Some(last) if last.message.content == message.content => batch.repeated += 1,
+                Some(_) => conflicts.push(message.timestamp),
+            }
+        }
+        conflicts.dedup();
+        conflicts.truncate(TIMESTAMPS_NAMED_MAX);
+        if conflicts.is_empty() {
+            Ok(batch)
+        } else {
+            Err(Error::TimestampConflict { timestamps: conflicts })
+        }
+    }
+
+    fn push(&mut self, message: Message) {
+        let fingerprint = Fingerprint::of(message.timestamp, &message.content);
+        let entry = Entry { message, fingerprint };
+        self.add(&entry);
+        self.entries.push(entry);
+    }
+
+    /// Adds an entry, later than those before it, to the sums.
+    pub(crate) fn add(&mut self, entry: &Entry) {
+        let window = Window::of(entry.message.timestamp);
+        match self.windows.last_mut() {
+            Some((last, sum)) if *last == window => *sum += entry.fingerprint,
+            _ => self.windows.push((window, entry.fingerprint)),
+        }
+        self.sum += entry.fingerprint;
+        self.bytes += entry.message.content.len() as u64;
+    }
+
+    /// Whether there is nothing to store.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}

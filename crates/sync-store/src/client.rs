@@ -1,0 +1,35 @@
+//! What a vault knows about the user's devices: their names, and how far each has synced.
+//!
+//! # Not here
+//! - Which devices there are, and their tokens → `accounts`. A row here gives nobody access.
+
+use accounts::ClientId;
+use crdt::Node;
+
+/// A device of the vault's user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    pub id: ClientId,
+    /// What people call it.
+    pub name: String,
+    /// Under which name it stamps its changes, if it has said so.
+    pub node: Option<Node>,
+    /// Up to which arrival number it has what the vault has.
+    pub cursor: u64,
+    /// Changes that it had yet to send when it was last heard of.
+    pub unsent: u64,
+    /// When it last synced, milliseconds since 1970; 0 if never.
+    pub seen_ms: u64,
+    /// When it was registered, milliseconds since 1970.
+    pub created_ms: u64,
+}
+
+/// Who asks, and when.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub client: ClientId,
+    pub now_ms: u64,
+    /// What the device says of itself; `None` leaves what is known.
+    pub node: Option<Node>,
+    pub unsent: Option<u64>,
+}

@@ -1,0 +1,172 @@
+//! A vault as an encrypted SQLite file of its own.
+//!
+//! # Invariants
+//! - What `store` answered is on the disk: it asks for `Durability::Disk`.
+//! - A page and the fingerprint that comes with it are of one moment: one read transaction.
+//! - Reads run on blocking threads, writes on the engine's: no async task touches a file.
+
+mod clients;
+mod files;
+mod messages;
+mod schema;
+mod windows;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use accounts::ClientId;
+use async_trait::async_trait;
+use crdt::{Fingerprint, Message, Timestamp, Window};
+use engine::{Database, Durability, Transaction};
+use rusqlite::Connection;
+use tokio::task::spawn_blocking;
+
+pub use self::files::Files;
+pub use self::schema::APPLICATION_ID;
+use crate::batch::Batch;
+use crate::client::{Client, Seen};
+use crate::error::{Error, Result};
+use crate::store::{
+    Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Verification,
+};
+
+/// An open vault; the file stays open while one is held.
+pub(crate) struct SqliteStore {
+    database: Arc<Database>,
+}
+
+/// Runs work that reads files.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is being shut down.
+        Err(_cancelled) => Err(Error::Engine(engine::Error::Closed)),
+    }
+}
+
+impl SqliteStore {
+    pub(crate) fn new(database: Arc<Database>) -> Self {
+        Self { database }
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let database = Arc::clone(&self.database);
+        blocking(move || database.read(|db| work(db))).await
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl Fn(&Transaction<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.database.write(durability, work).await
+    }
+
+    /// Rebuilds what is recorded, if somebody changed messages by hand.
+    async fn mend(&self) -> Result<()> {
+        if self.read(messages::is_damaged).await? { self.rebuild().await } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl SyncStore for SqliteStore {
+    async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored> {
+        let durability = if batch.is_empty() { Durability::Os } else { Durability::Disk };
+        self.write(durability, move |db| messages::store(db, &batch, quota, seen.as_ref())).await
+    }
+
+    async fn page(
+        &self,
+        cursor: u64,
+        count_max: usize,
+        bytes_max: usize,
+        seen: Option<Seen>,
+    ) -> Result<Page> {
+        self.mend().await?;
+        let database = Arc::clone(&self.database);
+        blocking(move || {
+            let (page, stale) = database.read(|db| {
+                let page = messages::page(db, cursor, count_max, bytes_max)?;
+                let is_stale = |seen: &Seen| clients::is_stale(db, seen, page.cursor);
+                let stale = seen.as_ref().map(is_stale).transpose()?.unwrap_or(false);
+                Ok::<_, Error>((page, stale))
+            })?;
+            if let Some(seen) = seen.filter(|_| stale) {
+                let cursor = page.cursor;
+                // Nobody waits for the note: losing it loses a line in a list of devices.
+                let note = move |db: &Transaction<'_>| clients::pulled(db, &seen, cursor);
+                drop(database.write(Durability::Os, note));
+            }
+            Ok(page)
+        })
+        .await
+    }
+
+    async fn state(&self) -> Result<State> {
+        self.mend().await?;
+        self.read(messages::state).await
+    }
+
+    async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>> {
+        self.mend().await?;
+        self.read(windows::recorded).await
+    }
+
+    async fn parts(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<Part>>> {
+        self.read(move |db| windows::parts(db, &ranges, count)).await
+    }
+
+    async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>> {
+        self.read(move |db| windows::items(db, &ranges, count_max)).await
+    }
+
+    async fn messages(&self, timestamps: Vec<Timestamp>, bytes_max: usize) -> Result<Vec<Message>> {
+        self.read(move |db| messages::find(db, &timestamps, bytes_max)).await
+    }
+
+    async fn add_client(&self, client: Client) -> Result<()> {
+        self.write(Durability::Disk, move |db| clients::add(db, &client)).await
+    }
+
+    async fn clients(&self) -> Result<Vec<Client>> {
+        self.read(clients::list).await
+    }
+
+    async fn remove_clients(&self, ids: Vec<ClientId>) -> Result<()> {
+        self.write(Durability::Disk, move |db| clients::remove(db, &ids)).await
+    }
+
+    async fn status(&self) -> Result<Status> {
+        let (path, profile) = (self.database.path().to_owned(), self.database.profile().name);
+        let cipher = self.database.cipher().map_or("none", engine::Cipher::name);
+        self.mend().await?;
+        self.read(move |db| {
+            let number = |sql: &str| {
+                db.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
+            };
+            let page_bytes = number("PRAGMA page_size")?;
+            let file_bytes = number("PRAGMA page_count")? * page_bytes;
+            let free_bytes = number("PRAGMA freelist_count")? * page_bytes;
+            Ok(Status {
+                state: messages::state(db)?,
+                clients_count: number("SELECT count(*) FROM client")?,
+                storage: Storage::Sqlite { path, file_bytes, free_bytes, cipher, profile },
+            })
+        })
+        .await
+    }
+
+    async fn verify(&self) -> Result<Verification> {
+        self.read(windows::verify).await
+    }
+
+    async fn rebuild(&self) -> Result<()> {
+        self.write(Durability::Disk, |db| windows::rebuild(db)).await
+    }
+}

@@ -1,0 +1,195 @@
+//! A vault's messages: storing, paging, finding.
+
+use bytes::Bytes;
+use crdt::{Fingerprint, Message, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::batch::{Batch, Entry};
+use crate::client::Seen;
+use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
+use crate::sqlite::schema::to_column;
+use crate::sqlite::{clients, windows};
+use crate::store::{Page, Quota, State, Stored};
+
+pub(super) fn store(
+    db: &Connection,
+    batch: &Batch,
+    quota: Quota,
+    seen: Option<&Seen>,
+) -> Result<Stored> {
+    if is_damaged(db)? {
+        windows::rebuild(db)?;
+    }
+    let before = state(db)?;
+    let known = insert_all(db, batch, before.cursor)?;
+    let mut new = batch.sum;
+    new -= known.sum;
+    let mut after = before;
+    if new.count > 0 {
+        after.cursor += new.count;
+        after.bytes += batch.bytes - known.bytes;
+        after.fingerprint += new;
+        check(after, quota)?;
+        write_state(db, after)?;
+        windows::add(db, &batch.windows, &known.windows)?;
+    }
+    if let Some(seen) = seen {
+        let sent = batch.sum.count + batch.repeated;
+        clients::pushed(db, seen, sent, before.cursor, after.cursor)?;
+    }
+    Ok(Stored { stored: new.count, known: known.sum.count + batch.repeated, after })
+}
+
+fn check(after: State, quota: Quota) -> Result<()> {
+    let (messages, bytes) = (after.fingerprint.count, after.bytes);
+    for (what, limit, wanted) in
+        [("messages", quota.messages_max, messages), ("bytes", quota.bytes_max, bytes)]
+    {
+        if wanted > limit {
+            return Err(Error::QuotaExceeded { what, limit, wanted });
+        }
+    }
+    Ok(())
+}
+
+/// Inserts what is new, with the arrival numbers after `cursor`. Returns what is not, as a batch
+/// without entries.
+fn insert_all(db: &Connection, batch: &Batch, cursor: u64) -> Result<Batch> {
+    let mut insert = db.prepare_cached(
+        "INSERT INTO message (seq, timestamp, hash, content) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (timestamp) DO NOTHING",
+    )?;
+    let mut find = db.prepare_cached("SELECT hash FROM message WHERE timestamp = ?1")?;
+    let mut known = Batch::default();
+    let mut conflicts = Vec::new();
+    let mut seq = to_column(cursor);
+    for entry in &batch.entries {
+        let Entry { message: Message { timestamp, content }, fingerprint } = entry;
+        insert.raw_bind_parameter(1, seq + 1)?;
+        insert.raw_bind_parameter(2, &timestamp.to_bytes()[..])?;
+        insert.raw_bind_parameter(3, &fingerprint.digest_bytes()[..])?;
+        insert.raw_bind_parameter(4, &content[..])?;
+        if insert.raw_execute()? == 1 {
+            seq += 1;
+            continue;
+        }
+        let hash: [u8; 16] = find.query_row([&timestamp.to_bytes()[..]], |row| row.get(0))?;
+        if hash == fingerprint.digest_bytes() {
+            known.add(entry);
+        } else {
+            conflicts.push(*timestamp);
+            if conflicts.len() == TIMESTAMPS_NAMED_MAX {
+                break;
+            }
+        }
+    }
+    if conflicts.is_empty() {
+        Ok(known)
+    } else {
+        Err(Error::TimestampConflict { timestamps: conflicts })
+    }
+}
+
+pub(super) fn is_damaged(db: &Connection) -> Result<bool> {
+    let mut statement = db.prepare_cached("SELECT damaged FROM vault")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+pub(super) fn state(db: &Connection) -> Result<State> {
+    let mut statement = db.prepare_cached("SELECT cursor, bytes, count, digest FROM vault")?;
+    let state = statement.query_row([], |row| {
+        Ok(State {
+            cursor: row.get::<_, i64>(0)?.cast_unsigned(),
+            bytes: row.get::<_, i64>(1)?.cast_unsigned(),
+            fingerprint: fingerprint(row, 2)?,
+        })
+    })?;
+    Ok(state)
+}
+
+/// Two columns: `count, digest`.
+pub(super) fn fingerprint(row: &Row<'_>, first: usize) -> rusqlite::Result<Fingerprint> {
+    Ok(Fingerprint {
+        count: row.get::<_, i64>(first)?.cast_unsigned(),
+        digest: u128::from_be_bytes(row.get(first + 1)?),
+    })
+}
+
+pub(super) fn write_state(db: &Connection, state: State) -> Result<()> {
+    let sql = "UPDATE vault SET cursor = ?1, bytes = ?2, count = ?3, digest = ?4, damaged = 0";
+    let State { cursor, bytes, fingerprint } = state;
+    db.prepare_cached(sql)?.execute((
+        to_column(cursor),
+        to_column(bytes),
+        to_column(fingerprint.count),
+        &fingerprint.digest_bytes()[..],
+    ))?;
+    Ok(())
+}
+
+pub(super) fn page(
+    db: &Connection,
+    cursor: u64,
+    count_max: usize,
+    bytes_max: usize,
+) -> Result<Page> {
+    let State { cursor: newest, fingerprint, .. } = state(db)?;
+    let mut statement = db.prepare_cached(
+        "SELECT seq, timestamp, content FROM message WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+    )?;
+    let mut rows = statement.query((to_column(cursor), to_column(count_max as u64)))?;
+    // One allocation for all contents; the messages are slices of it.
+    let mut contents = Vec::new();
+    let mut ends = Vec::new();
+    let mut last = newest;
+    while let Some(row) = rows.next()? {
+        last = row.get::<_, i64>(0)?.cast_unsigned();
+        contents.extend_from_slice(blob(row, 2)?);
+        ends.push((timestamp(row, 1)?, contents.len()));
+        if contents.len() >= bytes_max {
+            break;
+        }
+    }
+    Ok(Page { messages: slices(contents, &ends), cursor: last, more: last < newest, fingerprint })
+}
+
+fn slices(contents: Vec<u8>, ends: &[(Timestamp, usize)]) -> Vec<Message> {
+    let contents = Bytes::from(contents);
+    let mut start = 0;
+    let slice = |&(timestamp, end): &(Timestamp, usize)| {
+        let content = contents.slice(start..end);
+        start = end;
+        Message { timestamp, content }
+    };
+    ends.iter().map(slice).collect()
+}
+
+pub(super) fn find(
+    db: &Connection,
+    timestamps: &[Timestamp],
+    bytes_max: usize,
+) -> Result<Vec<Message>> {
+    let mut statement = db.prepare_cached("SELECT content FROM message WHERE timestamp = ?1")?;
+    let (mut messages, mut bytes) = (Vec::new(), 0);
+    for timestamp in timestamps {
+        if bytes >= bytes_max {
+            break;
+        }
+        let key = timestamp.to_bytes();
+        let content: Option<Vec<u8>> =
+            statement.query_row([&key[..]], |row| row.get(0)).optional()?;
+        let Some(content) = content else { continue };
+        bytes += content.len();
+        messages.push(Message { timestamp: *timestamp, content: content.into() });
+    }
+    Ok(messages)
+}
+
+pub(super) fn timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    let bytes = blob(row, column)?;
+    Ok(Timestamp::from_bytes(bytes).expect("`insert_all` alone writes timestamps"))
+}
+
+pub(super) fn blob<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
+    Ok(row.get_ref(column)?.as_blob()?)
+}

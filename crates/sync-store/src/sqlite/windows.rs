@@ -1,0 +1,163 @@
+//! A vault's windows: recorded sums by time, and what is computed from the messages themselves.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crdt::{Fingerprint, Timestamp, Window};
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::sqlite::messages::{blob, fingerprint, state, timestamp, write_state};
+use crate::sqlite::schema::to_column;
+use crate::store::{Item, Part, State, Verification};
+
+pub(super) fn recorded(db: &Connection) -> Result<Vec<(Window, Fingerprint)>> {
+    let sql = "SELECT window, count, digest FROM node ORDER BY window";
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| Ok((Window(row.get(0)?), fingerprint(row, 1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Adds to the recorded windows what is in `all` and not in `known`.
+pub(super) fn add(
+    db: &Connection,
+    all: &[(Window, Fingerprint)],
+    known: &[(Window, Fingerprint)],
+) -> Result<()> {
+    let sql = "SELECT count, digest FROM node WHERE window = ?1";
+    let mut find = db.prepare_cached(sql)?;
+    for &(window, added) in all {
+        let mut sum = added;
+        if let Ok(place) = known.binary_search_by_key(&window, |(window, _)| *window) {
+            sum -= known[place].1;
+        }
+        if sum.count > 0 {
+            let mut rows = find.query([window.0])?;
+            if let Some(row) = rows.next()? {
+                sum += fingerprint(row, 0)?;
+            }
+            write(db, window, sum)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(db: &Connection, window: Window, sum: Fingerprint) -> Result<()> {
+    let sql = "INSERT INTO node VALUES (?1, ?2, ?3)
+               ON CONFLICT (window) DO UPDATE SET count = excluded.count, digest = excluded.digest";
+    let columns = (window.0, to_column(sum.count), &sum.digest_bytes()[..]);
+    db.prepare_cached(sql)?.execute(columns)?;
+    Ok(())
+}
+
+/// Visits the messages of a range of moments in order of time, at most `count_max`.
+fn scan(
+    db: &Connection,
+    moments: &Range<u64>,
+    count_max: usize,
+    mut visit: impl FnMut(Timestamp, u128),
+) -> Result<()> {
+    let sql = "SELECT timestamp, hash FROM message WHERE timestamp >= ?1 AND timestamp < ?2
+               ORDER BY timestamp LIMIT ?3";
+    let mut statement = db.prepare_cached(sql)?;
+    // A timestamp's first bytes are its moment.
+    let (start, end) = (moments.start.to_be_bytes(), moments.end.to_be_bytes());
+    let mut rows = statement.query((&start[..], &end[..], to_column(count_max as u64)))?;
+    while let Some(row) = rows.next()? {
+        visit(timestamp(row, 0)?, u128::from_be_bytes(row.get(1)?));
+    }
+    Ok(())
+}
+
+pub(super) fn parts(db: &Connection, ranges: &[Range<u64>], count: u64) -> Result<Vec<Vec<Part>>> {
+    let cut = |moments: &Range<u64>| {
+        let mut parts = Vec::new();
+        let (mut sum, mut last) = (Fingerprint::default(), 0);
+        scan(db, moments, usize::MAX, |timestamp, digest| {
+            let moment = timestamp.moment();
+            if sum.count >= count && moment != last {
+                parts.push(Part { end: moment, fingerprint: std::mem::take(&mut sum) });
+            }
+            sum += Fingerprint { count: 1, digest };
+            last = moment;
+        })?;
+        if sum.count > 0 {
+            parts.push(Part { end: moments.end, fingerprint: sum });
+        }
+        Ok(parts)
+    };
+    ranges.iter().map(cut).collect()
+}
+
+pub(super) fn items(
+    db: &Connection,
+    ranges: &[Range<u64>],
+    count_max: usize,
+) -> Result<Vec<Vec<Item>>> {
+    let (mut lists, mut left) = (Vec::new(), count_max);
+    for moments in ranges {
+        if left == 0 {
+            break;
+        }
+        let mut items = Vec::new();
+        scan(db, moments, left, |timestamp, hash| items.push(Item { timestamp, hash }))?;
+        left -= items.len();
+        lists.push(items);
+    }
+    Ok(lists)
+}
+
+/// State and windows from the contents of every message; the cursor is what it was, or the newest
+/// row's.
+fn compute(db: &Connection) -> Result<(State, BTreeMap<Window, Fingerprint>)> {
+    let mut computed = State { cursor: state(db)?.cursor, ..State::default() };
+    let mut windows: BTreeMap<Window, Fingerprint> = BTreeMap::new();
+    let mut statement = db.prepare("SELECT seq, timestamp, content FROM message ORDER BY seq")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (timestamp, content) = (timestamp(row, 1)?, blob(row, 2)?);
+        let one = Fingerprint::of(timestamp, content);
+        computed.cursor = computed.cursor.max(row.get::<_, i64>(0)?.cast_unsigned());
+        computed.bytes += content.len() as u64;
+        computed.fingerprint += one;
+        *windows.entry(Window::of(timestamp)).or_default() += one;
+    }
+    Ok((computed, windows))
+}
+
+pub(super) fn verify(db: &Connection) -> Result<Verification> {
+    let (computed, mut windows) = compute(db)?;
+    let mut windows_wrong = 0;
+    for (window, sum) in recorded(db)? {
+        windows_wrong += u64::from(windows.remove(&window) != Some(sum));
+    }
+    windows_wrong += windows.len() as u64;
+    Ok(Verification { recorded: state(db)?, computed, windows_wrong })
+}
+
+pub(super) fn rebuild(db: &Connection) -> Result<()> {
+    rehash(db)?;
+    let (computed, windows) = compute(db)?;
+    db.execute("DELETE FROM node", [])?;
+    for (window, sum) in windows {
+        write(db, window, sum)?;
+    }
+    write_state(db, computed)
+}
+
+/// Puts right the hashes of contents that were changed by hand.
+fn rehash(db: &Connection) -> Result<()> {
+    let mut wrong = Vec::new();
+    let mut statement = db.prepare("SELECT seq, timestamp, content, hash FROM message")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let hash = Fingerprint::of(timestamp(row, 1)?, blob(row, 2)?).digest_bytes();
+        if blob(row, 3)? != hash {
+            wrong.push((row.get::<_, i64>(0)?, hash));
+        }
+    }
+    for (seq, hash) in wrong {
+        db.execute("UPDATE message SET hash = ?2 WHERE seq = ?1", (seq, &hash[..]))?;
+    }
+    Ok(())
+}

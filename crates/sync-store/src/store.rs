@@ -1,0 +1,183 @@
+//! What a vault does, wherever it is kept.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use accounts::ClientId;
+use async_trait::async_trait;
+use crdt::{Fingerprint, Message, Timestamp, Window};
+
+use crate::batch::Batch;
+use crate::client::{Client, Seen};
+use crate::error::Result;
+
+/// An open vault. Cheap to clone.
+pub type Vault = Arc<dyn SyncStore>;
+
+/// One user's messages and devices. No call touches another user's.
+#[async_trait]
+pub trait SyncStore: Send + Sync {
+    /// Stores what is new, all or nothing, and answers when it is on the disk.
+    ///
+    /// `TimestampConflict` if a timestamp has another content already, `QuotaExceeded` if the new
+    /// messages do not fit.
+    async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored>;
+
+    /// What arrived after `cursor`: at most `count_max` messages, and no more after `bytes_max` of
+    /// contents. Notes that the device has been answered so far; that note may be lost.
+    async fn page(
+        &self,
+        cursor: u64,
+        count_max: usize,
+        bytes_max: usize,
+        seen: Option<Seen>,
+    ) -> Result<Page>;
+
+    /// The set as it is.
+    async fn state(&self) -> Result<State>;
+
+    /// The recorded fingerprints of the windows that hold messages, in order of time.
+    async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>>;
+
+    /// Cuts ranges of moments, from their messages, into parts of `count` messages each; messages
+    /// of one moment stay together. A range without messages has no part.
+    ///
+    /// `ranges` are in order and do not overlap. The last part of a range ends where the range
+    /// does.
+    async fn parts(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<Part>>>;
+
+    /// The messages of ranges of moments, without their contents: at most `count_max` in all. The
+    /// range in which these are reached ends with them, and those after it are left out.
+    async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>>;
+
+    /// Messages by timestamp, in the order asked for, no more after `bytes_max` of contents; those
+    /// that are not there are left out.
+    async fn messages(&self, timestamps: Vec<Timestamp>, bytes_max: usize) -> Result<Vec<Message>>;
+
+    /// Registers a device's name.
+    async fn add_client(&self, client: Client) -> Result<()>;
+
+    /// The devices, in order of registration.
+    async fn clients(&self) -> Result<Vec<Client>>;
+
+    /// Forgets devices; those that are not there are no error.
+    async fn remove_clients(&self, ids: Vec<ClientId>) -> Result<()>;
+
+    /// Sizes and counts, for operators.
+    async fn status(&self) -> Result<Status>;
+
+    /// Computes the state from every message. Reads the whole vault.
+    async fn verify(&self) -> Result<Verification>;
+
+    /// Makes the recorded state and windows anew from the messages.
+    async fn rebuild(&self) -> Result<()>;
+}
+
+/// How much a vault may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    pub messages_max: u64,
+    /// Of contents.
+    pub bytes_max: u64,
+}
+
+impl Quota {
+    /// None.
+    pub const UNLIMITED: Self = Self { messages_max: u64::MAX, bytes_max: u64::MAX };
+}
+
+/// The set of messages at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The newest arrival number; 0 if there is none.
+    pub cursor: u64,
+    /// Of all contents.
+    pub bytes: u64,
+    pub fingerprint: Fingerprint,
+}
+
+/// What became of messages that were to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Messages that were new.
+    pub stored: u64,
+    /// Messages that were there already.
+    pub known: u64,
+    /// The set afterwards; the new messages have its newest arrival numbers, without gaps.
+    pub after: State,
+}
+
+/// Messages in order of arrival.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub messages: Vec<Message>,
+    /// The arrival number of the last of them, or the vault's newest if there are none.
+    pub cursor: u64,
+    /// Whether messages follow.
+    pub more: bool,
+    /// The whole set.
+    pub fingerprint: Fingerprint,
+}
+
+/// Messages that follow each other in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The first moment after them.
+    pub end: u64,
+    pub fingerprint: Fingerprint,
+}
+
+/// A message without its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    pub timestamp: Timestamp,
+    /// [`Fingerprint::of`] the message.
+    pub hash: u128,
+}
+
+impl Item {
+    /// [`Fingerprint::short`] of the message.
+    #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
+    pub fn short(&self) -> u64 {
+        self.hash as u64
+    }
+}
+
+/// What is in a vault, for operators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub state: State,
+    pub clients_count: u64,
+    pub storage: Storage,
+}
+
+/// Where a vault is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// A file of its own.
+    Sqlite {
+        path: PathBuf,
+        /// The size of the file, without its WAL.
+        file_bytes: u64,
+        /// Pages of the file that hold nothing.
+        free_bytes: u64,
+        cipher: &'static str,
+        profile: &'static str,
+    },
+}
+
+/// The recorded state, and the same computed from the messages themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verification {
+    pub recorded: State,
+    pub computed: State,
+    /// Windows whose recorded fingerprint is not that of their messages.
+    pub windows_wrong: u64,
+}
+
+impl Verification {
+    pub fn is_equal(&self) -> bool {
+        self.recorded == self.computed && self.windows_wrong == 0
+    }
+}
