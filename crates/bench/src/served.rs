@@ -91,7 +91,7 @@ impl Prepared {
                 .map(|index| (index * share).min(count)..((index + 1) * share).min(count))
                 .map(|numbers| scope.spawn(|| make(&accounts, numbers, active)))
                 .collect();
-            let joined = threads.into_iter().map(|thread| thread.join());
+            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
             joined.map(|made| made.unwrap_or_else(|_| anyhow::bail!("a panic"))).collect()
         });
         drop(accounts);

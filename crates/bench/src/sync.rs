@@ -90,7 +90,7 @@ pub enum Part {
 /// A service to measure beside Warren.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rival {
-    /// FastAPI, SQLAlchemy and SQLite, as published.
+    /// Python and SQLite, as published.
     PlanService,
     /// Actual Budget's sync server.
     Actual,
@@ -117,6 +117,8 @@ const LEAD: &str = "Devices of several users push messages to a service on the s
 pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let counts = [plan.users, plan.devices, plan.messages, plan.limit, plan.rounds, plan.crowd];
     anyhow::ensure!(!counts.contains(&0) && !plan.duration.is_zero(), "nothing to measure");
+    let is_rate = plan.rate.is_none_or(|rate| rate.is_finite() && rate > 0.0);
+    anyhow::ensure!(is_rate, "a rate is more than 0 requests a second");
     let folder = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
     let (services, notes) = services(plan, bar);
     let mut report = Report {

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::process::{self, Program};
 
 /// For a server to say who it is. Python takes a second to load what it is made of.
-const ABOUT_TIME_MAX: Duration = Duration::from_secs(60);
+const ABOUT_TIME_MAX: Duration = Duration::from_mins(1);
 /// For it to answer.
 const START_TIME_MAX: Duration = Duration::from_mins(1);
 /// For it to end, workers included.

@@ -26,6 +26,8 @@ const REQUIREMENTS: &str = "requirements.txt";
 /// Prints what a compiled package depends on, and where Node is.
 const NODE_IDENTITY: &str = "process.version + '\\n' + process.execPath";
 
+/// With the Node in the folder that is its argument before any other.
+const NPM_REBUILD: &str = "PATH=\"$0:$PATH\" exec npm rebuild --loglevel=error";
 /// Says which Python it is.
 const PYTHON_IDENTITY: &str = "import sys; print(sys.version, sys.executable)";
 
@@ -109,9 +111,9 @@ fn install_node(main: &str, folder: &Path, copy: &Path) -> anyhow::Result<Progra
         if has_own {
             // Nothing may be compiled before the Node is there that it is compiled for.
             run(npm.arg("--ignore-scripts"), BUILD_TIME_MAX).context("npm ci")?;
-            let path = env::join_paths([own.folder.join("bin")].into_iter().chain(path()))?;
-            let mut rebuild = self::npm(copy, &["rebuild"]);
-            rebuild.env("PATH", path).env("npm_config_nodedir", &own.folder);
+            let mut rebuild = Command::new("sh");
+            rebuild.args(["-c", NPM_REBUILD]).arg(own.folder.join("bin")).current_dir(copy);
+            rebuild.env("npm_config_nodedir", &own.folder);
             run(&mut rebuild, BUILD_TIME_MAX).context("npm rebuild")?;
         } else {
             // A package that has no binary for this machine is compiled against Node's headers,
@@ -148,12 +150,6 @@ fn own_node(copy: &Path) -> OwnNode {
     };
     let relative = format!("node_modules/node-{}-{architecture}", env::consts::OS);
     OwnNode { folder: copy.join(&relative), relative }
-}
-
-/// The folders where programs are looked for.
-#[expect(clippy::disallowed_methods, reason = "another program's search path")]
-fn path() -> Vec<PathBuf> {
-    env::var_os("PATH").map_or_else(Vec::new, |path| env::split_paths(&path).collect())
 }
 
 /// Installs into an environment in a copy.

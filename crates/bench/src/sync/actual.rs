@@ -16,6 +16,8 @@ use super::dialect::{self, Device, Post, Pulled, request};
 use crate::changes::FIRST_MS;
 use crate::http::Connection;
 
+/// Later than what other devices push at the same time.
+const AHEAD_MS: u64 = 1_000_000;
 const SYNC: &str = "application/actual-sync";
 /// It allows one address 500 requests a minute, so each request names another: what is measured
 /// is its speed, not its limit.
@@ -117,8 +119,6 @@ pub(super) fn push(device: &Device, messages: &[Message]) -> anyhow::Result<Post
         is_encrypted: false,
         content: message.content.clone(),
     });
-    // Later than what other devices push at the same time.
-    const AHEAD_MS: u64 = 1_000_000;
     sync(device, envelopes.collect(), newest + AHEAD_MS)
 }
 

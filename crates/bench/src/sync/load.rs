@@ -216,16 +216,17 @@ impl Round {
             return (begun < self.end).then_some(begun);
         };
         #[expect(clippy::cast_precision_loss, reason = "counts of requests are far below 2^52")]
-        let place = |turn: usize| (index + turn * self.connections) as f64;
-        let begins = self.begin + Duration::from_secs_f64(place(turn) / rate);
+        let at =
+            |turn: usize| Duration::from_secs_f64((index + turn * self.connections) as f64 / rate);
+        let begins = self.begin + at(turn);
         if begins >= self.end {
             return None;
         }
         tokio::time::sleep_until(TokioInstant::from_std(begins)).await;
         if now() >= self.end {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "≥ 1")]
-            let left = ((self.end - begins).as_secs_f64() * rate / self.connections as f64) as u64;
-            tally.not_begun += left + 1;
+            // It is late; so are those after it.
+            let late = (turn..).take_while(|turn| self.begin + at(*turn) < self.end);
+            tally.not_begun += late.count() as u64;
             return None;
         }
         Some(begins)
