@@ -25,7 +25,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sync-store", &["accounts", "engine", "crdt"]),
     ("replica", &["protocol", "crdt", "sqlite3mc-sys"]),
     ("server", &["sync-store", "accounts", "engine", "protocol", "crdt"]),
-    ("bench", &["engine", "sync-store", "replica", "protocol", "crdt", "sqlite3mc-sys"]),
+    (
+        "bench",
+        &["engine", "accounts", "sync-store", "replica", "protocol", "crdt", "sqlite3mc-sys"],
+    ),
     (
         "cli",
         &[

@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls};
 
 /// Room for the WAL between two checkpoints: more than a round writes.
-pub(super) const MAX_WAL_BYTES: u64 = 4 << 30;
+pub(crate) const MAX_WAL_BYTES: u64 = 4 << 30;
 /// Where Debian and Ubuntu keep a folder for each major version.
 const PACKAGED: &str = "/usr/lib/postgresql";
 /// The system user whom the package creates, for PostgreSQL refuses to be run by root.
@@ -40,14 +40,14 @@ const START_POLL: Duration = Duration::from_millis(20);
 /// Of the log, for an error message.
 const LOG_LINES: usize = 10;
 
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     watchdog: Child,
     config: Config,
 }
 
 impl Server {
-    pub(super) fn start(folder: &Path, runtime: &Runtime) -> anyhow::Result<Self> {
+    pub(crate) fn start(folder: &Path, runtime: &Runtime) -> anyhow::Result<Self> {
         let host = Host::new(folder)?;
         let password = host.initialise()?;
         let port = free_port()?;
@@ -71,11 +71,11 @@ impl Server {
         Ok(server)
     }
 
-    pub(super) fn config(&self) -> &Config {
+    pub(crate) fn config(&self) -> &Config {
         &self.config
     }
 
-    pub(super) async fn connect(&self) -> anyhow::Result<Client> {
+    pub(crate) async fn connect(&self) -> anyhow::Result<Client> {
         let (client, connection) =
             self.config.connect(NoTls).await.context("connecting to PostgreSQL")?;
         // It ends with the client, whose calls report what goes wrong.
@@ -108,7 +108,7 @@ impl Server {
     }
 
     #[cfg(test)]
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 }
