@@ -38,6 +38,9 @@ CREATE TABLE warren_message (
 CREATE INDEX warren_message_unsent ON warren_message (timestamp) WHERE sent = 0;
 CREATE INDEX warren_message_unmerged ON warren_message (timestamp) WHERE merged = 0;
 
+-- What people call the devices of other nodes, as far as the server said it.
+CREATE TABLE warren_device (node INTEGER PRIMARY KEY, name TEXT NOT NULL);
+
 CREATE TABLE warren_row (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,

@@ -2,7 +2,7 @@
 //! or makes messages gets nowhere.
 
 use bytes::Bytes;
-use crdt::{Change, Message, Node, Value};
+use crdt::{Cell, Change, Message, Node, Value};
 use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
 use replica::{Error, Phrase, Refused, Replica, Result, Transport};
 
@@ -251,9 +251,9 @@ fn a_message_of_somebody_elses_phrase_is_not_applied() {
 #[test]
 fn a_message_that_the_server_made_itself_is_not_applied() {
     let forge = |message: &mut Message, _: &Message| {
-        let cells = vec![("marker_column".into(), Value::Text("forged".into()))];
+        let cells = vec![Cell::new("marker_column", Value::Text("forged".into()))];
         let (table, key) = ("marker_table".into(), vec![Value::Integer(1)]);
-        message.content = Change::Write { table, key, cells }.encode();
+        message.content = Change::Write { table, key, cells, deleted: None }.encode();
     };
     check_evil(forge, "plain");
     check_evil(|message, _| message.content = Bytes::from_static(&[9, 9, 9]), "unreadable");
