@@ -116,9 +116,10 @@ fn find(db: &Connection) -> Result<Vec<Found>> {
             }
         }
     }
+    // A message has one row, and each of its columns once.
     found.sort_by(|a, b| {
         let order = |found: &Found| found.conflict.lost.timestamp;
-        (order(a), &a.digest).cmp(&(order(b), &b.digest))
+        order(a).cmp(&order(b)).then_with(|| a.conflict.column.cmp(&b.conflict.column))
     });
     shorten_ids(&mut found);
     Ok(found)

@@ -2,7 +2,7 @@
 //! or makes messages gets nowhere.
 
 use bytes::Bytes;
-use crdt::{Cell, Change, Message, Node, Value};
+use crdt::{Cell, Change, Message, Node, Timestamp, Value};
 use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
 use replica::{Error, Phrase, Refused, Replica, Result, Transport};
 
@@ -258,6 +258,23 @@ fn a_message_that_the_server_made_itself_is_not_applied() {
     check_evil(forge, "plain");
     check_evil(|message, _| message.content = Bytes::from_static(&[9, 9, 9]), "unreadable");
     check_evil(|message, _| message.content = Bytes::new(), "plain");
+}
+
+#[test]
+fn what_does_not_open_is_not_passed_on() {
+    let (a, mut server) = first();
+    let victim = a.replica().status().unwrap().node;
+    let reader = clone(Some(&phrase()), &mut server);
+    let count = server.messages.len();
+    // Under timestamps that no device gave: after a repair, they would be what the server lacks.
+    let change = |message: &mut Message, _: &Message| {
+        let (millis, counter) = (message.timestamp.millis() + 1, message.timestamp.counter());
+        message.timestamp = Timestamp::new(millis, counter, message.timestamp.node()).unwrap();
+    };
+    let mut evil = Evil { server, change, victim };
+    let report = reader.try_sync_with(&mut evil, false).unwrap();
+    assert!(report.repaired && report.refused.replayed > 0, "{report:?}");
+    assert_eq!(evil.server.messages.len(), count);
 }
 
 #[test]
