@@ -142,6 +142,14 @@ fn a_delete_that_an_edit_did_not_see_is_lost() {
 }
 
 #[test]
+fn a_delete_of_what_its_author_had_just_made_takes_nothing_away() {
+    let mut devices = Devices::new(2);
+    devices.delete(0);
+    devices.write(1, &[("a", 1)]);
+    devices.check(&[]);
+}
+
+#[test]
 fn a_row_without_cells_is_lost_as_a_whole() {
     let mut devices = Devices::new(2);
     devices.write(0, &[]);

@@ -268,13 +268,18 @@ fn what_does_not_open_is_not_passed_on() {
     let count = server.messages.len();
     // Under timestamps that no device gave: after a repair, they would be what the server lacks.
     let change = |message: &mut Message, _: &Message| {
-        let (millis, counter) = (message.timestamp.millis() + 1, message.timestamp.counter());
+        let (millis, counter) = (message.timestamp.millis() + 1_000, message.timestamp.counter());
         message.timestamp = Timestamp::new(millis, counter, message.timestamp.node()).unwrap();
     };
     let mut evil = Evil { server, change, victim };
     let report = reader.try_sync_with(&mut evil, false).unwrap();
     assert!(report.repaired && report.refused.replayed > 0, "{report:?}");
-    assert_eq!(evil.server.messages.len(), count);
+    // An honest server has never heard of them, and does not now.
+    let mut server = evil.server;
+    let report = reader.try_sync(&mut server, false).unwrap();
+    assert!(report.repaired && !report.equal && report.refused.count() == 0, "{report:?}");
+    assert_eq!(server.messages.len(), count);
+    assert_eq!(rows(&reader), ["1marker_value"]);
 }
 
 #[test]
