@@ -37,7 +37,7 @@ impl fmt::Display for Figure {
 /// One measurement of every row of a table.
 #[derive(Debug)]
 pub(crate) struct Column {
-    pub(crate) heading: &'static str,
+    pub(crate) heading: String,
     /// Second line of the heading.
     pub(crate) detail: &'static str,
     /// In the order of the rows.
@@ -53,18 +53,25 @@ impl Column {
 /// What is known of a table's rows, beside their names.
 pub(crate) fn columns(table: &Table) -> Vec<Column> {
     let rows = &table.rows;
-    let of_rows = |heading, detail, cell: &dyn Fn(&Row) -> Option<Figure>| Column {
-        heading,
+    let of_rows = |heading: &str, detail, cell: &dyn Fn(&Row) -> Option<Figure>| Column {
+        heading: heading.to_owned(),
         detail,
         cells: rows.iter().map(cell).collect(),
     };
     let mut columns = vec![
-        of_rows("transactions/s", SPREAD, &|row| Some(spread(&row.rate))),
+        of_rows(&format!("{}/s", table.unit), SPREAD, &|row| Some(spread(&row.rate))),
         of_rows("of baseline", SPREAD, &|row| Some(ratio(&row.of_baseline))),
         of_rows("published", "on its own machine", &|row| row.published.map(single)),
+        of_rows("average", LATENCY, &|row| {
+            row.latency.and_then(|latency| latency.mean_us).map(wait)
+        }),
         of_rows("P50", LATENCY, &|row| row.latency.map(|latency| wait(latency.p50_us))),
         of_rows("P95", LATENCY, &|row| row.latency.map(|latency| wait(latency.p95_us))),
         of_rows("P99", LATENCY, &|row| row.latency.map(|latency| wait(latency.p99_us))),
+        of_rows("max", LATENCY, &|row| {
+            let latency = row.latency.filter(|latency| latency.mean_us.is_some());
+            latency.map(|latency| wait(latency.max_us))
+        }),
     ];
     let facts: BTreeSet<&'static str> =
         rows.iter().flat_map(|row| row.facts.keys().copied()).collect();

@@ -10,12 +10,22 @@
 //! - Flags and printing → `cli`.
 #![forbid(unsafe_code)]
 
+pub mod bulk;
+mod changes;
 mod figures;
 mod html;
+mod http;
 mod machine;
 mod measure;
+mod postgres;
+mod processes;
+pub mod reconcile;
+mod report;
+mod rivals;
 mod served;
 mod suite;
 pub mod sync;
 mod text;
 pub mod tps;
+
+pub use report::Report;

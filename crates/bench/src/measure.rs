@@ -49,7 +49,7 @@ impl Spread {
 /// What one candidate did in one round.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
-    /// Transactions that succeeded.
+    /// What succeeded: transactions, or what else the table counts.
     pub(crate) transactions: u64,
     /// From the first to the last of them.
     pub(crate) elapsed: Duration,
@@ -77,6 +77,8 @@ impl Sample {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[expect(clippy::struct_field_names, reason = "in JSON only a field's name can say its unit")]
 pub struct Latency {
+    /// What they waited on average, where that is of interest.
+    pub mean_us: Option<f64>,
     /// Half of them waited less.
     pub p50_us: f64,
     /// 95 % of them waited less.
@@ -110,12 +112,19 @@ impl Latencies {
         self.0.len()
     }
 
+    /// With the average.
+    pub(crate) fn latency_and_mean(&self) -> Option<Latency> {
+        let mean_us = Some(self.0.mean() / 1_000.0);
+        self.latency().map(|latency| Latency { mean_us, ..latency })
+    }
+
     /// `None` if nothing was recorded.
     pub(crate) fn latency(&self) -> Option<Latency> {
         #[expect(clippy::cast_precision_loss, reason = "nanoseconds of minutes at most")]
         let us = |ns: u64| ns as f64 / 1_000.0;
         let at = |quantile| us(self.0.value_at_quantile(quantile));
         (!self.0.is_empty()).then(|| Latency {
+            mean_us: None,
             p50_us: at(0.5),
             p95_us: at(0.95),
             p99_us: at(0.99),

@@ -1,50 +1,66 @@
 //! A `warren serve` of our own: the shipped binary, on a free loopback port, with a fresh data
-//! directory.
+//! directory that has accounts already.
+//!
+//! Over HTTP every account costs a hashed password. Here they are made before the server starts,
+//! by the same crate, at the cheapest cost; each has one device, which registers the others with
+//! its token. Vaults and their keys are as always.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
+use accounts::{Accounts, KdfCost, Login, Password};
 use anyhow::Context;
-use protocol::{AccountRequest, AccountResponse, ClientRequest, ClientResponse};
-use replica::Http;
+use engine::{Databases, Limits};
+
+use crate::changes::FIRST_MS;
+use crate::http::socket_address;
+use crate::processes::{Part, Processes};
+
+/// Writes that wait together share a commit.
+const THREADS_COUNT: usize = 64;
 
 /// A running server; it ends with this value.
 pub(crate) struct Served {
     child: Child,
-    pub(crate) address: String,
-    pub(crate) http: Http,
-    /// For people's encoding, which no device of ours speaks.
-    pub(crate) json: ureq::Agent,
+    pub(crate) address: SocketAddr,
 }
 
 impl Served {
-    pub(crate) fn start(program: &Path, data: &Path) -> anyhow::Result<Self> {
+    /// `data` is made if it is not there.
+    pub(crate) fn start(program: &Path, data: &Path, more: &[&str]) -> anyhow::Result<Self> {
         let mut child = Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--open-registration", "--json"])
-            .args(["--log", "error", "--data"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--json", "--log", "error", "--data"])
             .arg(data)
+            .args(more)
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
         let stdout = child.stdout.take().context("its standard output")?;
+        // From here on the value ends the process.
+        let mut served = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
         let said: serde_json::Value = serde_json::from_str(&line).context("its first line")?;
-        let address = said["address"].as_str().context("its address")?.to_owned();
-        let http = Http::new(&address);
-        Ok(Self { child, address, http, json: ureq::Agent::new_with_defaults() })
+        served.address = socket_address(said["address"].as_str().context("its address")?)?;
+        Ok(served)
     }
 
-    /// A fresh account with one device; returns the device's token.
-    pub(crate) fn account(&self, login: &str) -> anyhow::Result<String> {
-        let mut secret = [0; 16];
-        getrandom::fill(&mut secret).context("random numbers")?;
-        let password = format!("{:032x}", u128::from_be_bytes(secret));
-        let request = AccountRequest { login: login.to_owned(), password: password.clone() };
-        self.http.post::<AccountResponse>("/v1/accounts", None, &request)?;
-        let request = ClientRequest { login: login.to_owned(), password, name: "bench".to_owned() };
-        Ok(self.http.post::<ClientResponse>("/v1/clients", None, &request)?.token)
+    /// Ends it as its operator would, so that all is in its files.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        let pid = self.child.id().to_string();
+        let signalled = Command::new("kill").arg(&pid).status().context("kill")?;
+        anyhow::ensure!(signalled.success(), "kill {pid}: {signalled}");
+        let status = self.child.wait()?;
+        anyhow::ensure!(status.success(), "warren serve: {status}");
+        Ok(())
+    }
+
+    pub(crate) fn processes(&self) -> Processes {
+        Processes { root: self.child.id(), part: Part::Root }
     }
 }
 
@@ -54,4 +70,62 @@ impl Drop for Served {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// A data directory that no server runs on, to be copied.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    folder: PathBuf,
+    /// Of the first accounts: the token of a device.
+    pub(crate) tokens: Vec<String>,
+}
+
+impl Prepared {
+    /// Makes `count` accounts in `folder`, `active` of them with a device.
+    pub(crate) fn make(folder: PathBuf, count: usize, active: usize) -> anyhow::Result<Self> {
+        let databases = Databases::start(Limits::default())?;
+        let accounts = Accounts::open(&databases, &folder, KdfCost::insecure_for_tests(1))?;
+        let share = count.div_ceil(THREADS_COUNT);
+        let made: Vec<anyhow::Result<Vec<String>>> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS_COUNT)
+                .map(|index| (index * share).min(count)..((index + 1) * share).min(count))
+                .map(|numbers| scope.spawn(|| make(&accounts, numbers, active)))
+                .collect();
+            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+            joined.map(|made| made.unwrap_or_else(|_| anyhow::bail!("a panic"))).collect()
+        });
+        drop(accounts);
+        databases.shutdown();
+        let made: anyhow::Result<Vec<Vec<String>>> = made.into_iter().collect();
+        Ok(Self { folder, tokens: made?.concat() })
+    }
+
+    /// Its files in a fresh directory.
+    pub(crate) fn copy_to(&self, data: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(data)?;
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            fs::copy(entry.path(), data.join(entry.file_name()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The tokens of those that are active.
+fn make(
+    accounts: &Accounts,
+    numbers: std::ops::Range<usize>,
+    active: usize,
+) -> anyhow::Result<Vec<String>> {
+    let mut tokens = Vec::new();
+    for number in numbers {
+        let login = Login::parse(&format!("user{number}"))?;
+        let password = Password::parse("correct horse battery".to_owned())?;
+        let unlocked = accounts.add(&login, &password, FIRST_MS)?;
+        if number < active {
+            let registered = accounts.register(&unlocked, None, FIRST_MS)?;
+            tokens.push(registered.token.to_text().to_string());
+        }
+    }
+    Ok(tokens)
 }

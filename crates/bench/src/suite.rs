@@ -17,7 +17,9 @@ use crate::measure::{Latency, Sample, Spread};
 
 /// Cases that belong in one table.
 pub(crate) struct Section<'a> {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
+    /// What its rates count: `transactions`.
+    pub(crate) unit: &'static str,
     /// What the table shows, in one line.
     pub(crate) title: String,
     /// The first is the baseline.
@@ -27,7 +29,7 @@ pub(crate) struct Section<'a> {
 /// One thing to measure.
 pub(crate) struct Case<'a> {
     pub(crate) name: String,
-    /// Transactions a second that the published page gives, on its machine.
+    /// The rate that the published page gives, on its machine.
     pub(crate) published: Option<f64>,
     /// Works for about so long.
     pub(crate) run: Box<dyn FnMut(Duration) -> anyhow::Result<Sample> + 'a>,
@@ -51,7 +53,9 @@ impl<'a> Case<'a> {
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
     /// What `--only` calls it.
-    pub name: &'static str,
+    pub name: String,
+    /// What its rates count: `transactions`.
+    pub unit: &'static str,
     /// What it shows.
     pub title: String,
     /// The baseline first.
@@ -63,9 +67,9 @@ pub struct Table {
 pub struct Row {
     /// What was measured.
     pub name: String,
-    /// Transactions a second that the published page gives, on its machine.
+    /// The rate that the published page gives, on its machine.
     pub published: Option<f64>,
-    /// Transactions a second.
+    /// In the table's unit, a second.
     pub rate: Spread,
     /// Its rate divided by that of the baseline in the same round.
     pub of_baseline: Spread,
@@ -82,7 +86,7 @@ pub(crate) fn run(
     duration: Duration,
     bar: &ProgressBar,
 ) -> anyhow::Result<Table> {
-    let Section { name, title, mut cases } = section;
+    let Section { name, unit, title, mut cases } = section;
     let mut random = SmallRng::seed_from_u64(rounds as u64);
     let mut samples: Vec<Vec<Sample>> = cases.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..cases.len()).collect();
@@ -99,7 +103,7 @@ pub(crate) fn run(
     let baseline: Vec<f64> = samples[0].iter().map(Sample::rate).collect();
     let rows = cases.into_iter().zip(samples);
     let rows = rows.map(|(case, samples)| row(case, &samples, &baseline)).collect();
-    Ok(Table { name, title, rows })
+    Ok(Table { name, unit, title, rows })
 }
 
 fn row(case: Case<'_>, samples: &[Sample], baseline: &[f64]) -> Row {
@@ -142,7 +146,12 @@ mod tests {
             })
         };
         let cases = vec![case("bare", 2), case("ours", 1).published(7.0)];
-        let section = Section { name: "test", title: "a test".to_owned(), cases };
+        let section = Section {
+            name: "test".to_owned(),
+            unit: "transactions",
+            title: "a test".to_owned(),
+            cases,
+        };
         let table = run(section, 3, Duration::ZERO, &ProgressBar::hidden()).unwrap();
         assert_eq!(*round.borrow(), 6);
         let [bare, ours] = &table.rows[..] else { panic!("two rows") };

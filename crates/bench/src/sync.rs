@@ -1,255 +1,247 @@
-//! `warren bench sync`: messages a second that one device stores in pages.
+//! `warren bench sync`: what a sync service answers, ours beside others', in one run.
 //!
-//! - **bare**: one thread, SQLite called directly, one held statement, one transaction per page,
-//!   into an equal encrypted table with the same index, `synchronous=FULL`.
-//! - **protobuf**, **json**: the same messages pushed over HTTP to `warren serve`, the shipped
-//!   binary on loopback; the next page goes when the last one is acknowledged, that is, on the
-//!   disk.
+//! The published load tests, *upload*, *download* and *cross*, against the shipped binary and
+//! against `bench/rivals`: services that others would run instead. Each round of each case gets a
+//! fresh service with seeded users.
 //!
-//! What the server does beyond bare: HTTP, decoding, checking, hashing, the queue, the fingerprint.
-//! Each candidate gets fresh files in each round, and the order alternates.
+//! # Not here
+//! - Bulk, one user, PostgreSQL → `bulk.rs`. Rounds, ratios, spread → `suite.rs`.
 
-use std::fmt;
+mod actual;
+mod dialect;
+mod load;
+mod memory;
+mod peers;
+mod plan_service;
+mod sections;
+mod warren;
+
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
-use bytes::Bytes;
-use crdt::{Message, Node, Timestamp};
-use engine::{Encryption, Key, Profile};
 use indicatif::ProgressBar;
-use protocol::{JSON, PushRequest, PushResponse};
-use replica::Transport;
-use rusqlite::Connection;
-use serde::Serialize;
 
-use crate::figures;
+use self::dialect::Dialect;
+use self::load::Load;
+use self::peers::{Bed, Crowd};
 use crate::machine::Machine;
-use crate::measure::{Spread, time};
-use crate::served::Served;
+use crate::report::Report;
+use crate::rivals::server::Service;
+use crate::rivals::setup::Kind;
+use crate::rivals::{self, TARGET, Wanted};
+use crate::served::Prepared;
+use crate::suite::{self, Section};
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Messages of one round.
+    /// Users who sync at the same time.
+    pub users: usize,
+    /// Devices of each.
+    pub devices: usize,
+    /// Messages of a push.
     pub messages: usize,
-    /// Messages of one page.
-    pub page: usize,
+    /// Messages of a pull at most.
+    pub limit: usize,
+    /// Messages that each user has before.
+    pub seeded: u64,
     /// Bytes of a message's content.
     pub content_bytes: usize,
-    /// Rounds of each candidate.
+    /// How long each case works in each round.
+    pub duration: Duration,
+    /// Rounds, each in a random order.
     pub rounds: usize,
+    /// Names of the tables to make; empty for all.
+    pub only: Vec<Part>,
+    /// Who else is measured.
+    pub against: Vec<Rival>,
+    /// Requests a second of an open loop; `None` for a closed one.
+    pub rate: Option<f64>,
+    /// Users of the tables about many; `memory` has a hundred accounts for each.
+    pub crowd: usize,
     /// Where the files go.
     pub folder: PathBuf,
+    /// The rivals' folder.
+    pub rivals: PathBuf,
     /// The shipped binary.
     pub program: PathBuf,
+    /// The command line, for the report.
+    pub command: String,
 }
 
-/// What was measured.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// Always `sync`.
-    pub benchmark: &'static str,
-    /// On what.
-    pub machine: Machine,
-    /// Messages of one round.
-    pub messages: usize,
-    /// Messages of one page.
-    pub page: usize,
-    /// Bytes of a message's content.
-    pub content_bytes: usize,
-    /// As read back from the bare loop's connection; the server acknowledges with the same.
-    pub settings: Settings,
-    /// One for each way.
-    pub candidates: Vec<Candidate>,
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Devices push.
+    Upload,
+    /// Devices pull.
+    Download,
+    /// Devices of a user push, and pull what the others pushed.
+    Cross,
+    /// One user, and many.
+    Users,
+    /// The rival that has both, with WAL and without.
+    Wal,
+    /// The server's memory.
+    Memory,
 }
 
-/// What decides the cost of a commit.
-#[derive(Clone, Debug, Serialize)]
-pub struct Settings {
-    /// `chacha20`
-    pub cipher: String,
-    /// `wal`
-    pub journal_mode: String,
-    /// 2 is FULL: an fsync for each commit.
-    pub synchronous: i64,
-    /// Bytes.
-    pub page_size: i64,
+/// A service to measure beside Warren.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rival {
+    /// Python and SQLite, as published.
+    PlanService,
+    /// Actual Budget's sync server.
+    Actual,
 }
 
-/// One way of storing the messages.
-#[derive(Clone, Debug, Serialize)]
-pub struct Candidate {
-    /// `bare`, `protobuf` or `json`.
-    pub name: &'static str,
-    /// Seconds for all messages.
-    pub seconds: Spread,
-    /// Messages a second.
-    pub rate: Spread,
-    /// Its rate divided by that of the bare loop in the same round.
-    pub of_bare: Spread,
+impl Rival {
+    /// Its folder in `bench/rivals`.
+    fn folder(self) -> &'static str {
+        match self {
+            Self::PlanService => "plan-service",
+            Self::Actual => "actual-sync",
+        }
+    }
 }
 
-const NAMES: [&str; 3] = ["bare", "protobuf", "json"];
+const TITLE: &str = "Warren: a sync service";
+const LEAD: &str = "Devices of several users push messages to a service on the same machine, and \
+    pull them. Warren is the shipped binary: each user has an encrypted file of their own, and a \
+    push is answered when it is on the disk. The load generator is one thread and shares the \
+    machine's cores with the service; the tables say what both used. Ratios are within a round, \
+    of cases that ran in random order, each on a fresh service.";
 
 /// Runs the plan; `bar` shows how far it is.
 pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
-    anyhow::ensure!(plan.messages > 0 && plan.page > 0 && plan.rounds > 0, "nothing to measure");
+    let counts = [plan.users, plan.devices, plan.messages, plan.limit, plan.rounds, plan.crowd];
+    anyhow::ensure!(!counts.contains(&0) && !plan.duration.is_zero(), "nothing to measure");
+    let is_rate = plan.rate.is_none_or(|rate| rate.is_finite() && rate > 0.0);
+    anyhow::ensure!(is_rate, "a rate is more than 0 requests a second");
     let folder = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
-    let messages = messages(plan)?;
-    let served = Served::start(&plan.program, &folder.path().join("served"))?;
-    bar.set_length((plan.rounds * NAMES.len()) as u64);
-    bar.set_message("measuring");
-    let mut seconds: [Vec<f64>; 3] = Default::default();
-    let mut settings = None;
-    for round in 0..plan.rounds {
-        for turn in 0..NAMES.len() {
-            let candidate = (round + turn) % NAMES.len();
-            let took = match candidate {
-                0 => {
-                    let path = folder.path().join(format!("bare{round}.sqlite"));
-                    let (read_back, took) = bare(&path, &messages, plan.page)?;
-                    settings = Some(read_back);
-                    took
-                }
-                1 => pushed(&served, &format!("p{round}"), &messages, plan.page, push_protobuf)?,
-                _ => pushed(&served, &format!("j{round}"), &messages, plan.page, push_json)?,
-            };
-            seconds[candidate].push(took);
-            bar.inc(1);
-        }
-    }
-    bar.finish_and_clear();
-    Ok(report(plan, settings.context("no round ran")?, seconds))
-}
-
-/// Messages as one device makes them: a millisecond apart, in order, contents that do not compress.
-fn messages(plan: &Plan) -> anyhow::Result<Vec<Message>> {
-    const FIRST_MS: u64 = 1_750_000_000_000;
-    let mut content = vec![0; plan.content_bytes];
-    (0..plan.messages)
-        .map(|index| {
-            getrandom::fill(&mut content).context("random numbers")?;
-            let timestamp = Timestamp::new(FIRST_MS + index as u64, 0, Node(1));
-            let timestamp = timestamp.context("a time within the years")?;
-            Ok(Message { timestamp, content: Bytes::copy_from_slice(&content) })
-        })
-        .collect()
-}
-
-fn bare(path: &Path, messages: &[Message], page: usize) -> anyhow::Result<(Settings, f64)> {
-    let encryption = Encryption::Key { key: Key::generate(), cipher: None };
-    let opened = engine::open_connection(path, &encryption, Profile::SERVER, false, true)?;
-    let (db, cipher) = opened;
-    db.pragma_update(None, "synchronous", "FULL")?;
-    db.execute_batch(
-        "CREATE TABLE message (seq INTEGER PRIMARY KEY, timestamp BLOB NOT NULL UNIQUE, content BLOB NOT NULL)",
-    )?;
-    let ((), took) = time(|| insert(&db, messages, page))?;
-    let text = |sql| db.query_row(sql, [], |row| row.get(0));
-    let number = |sql| db.query_row(sql, [], |row| row.get(0));
-    let settings = Settings {
-        cipher: cipher.map_or("none", engine::Cipher::name).to_owned(),
-        journal_mode: text("PRAGMA journal_mode")?,
-        synchronous: number("PRAGMA synchronous")?,
-        page_size: number("PRAGMA page_size")?,
-    };
-    Ok((settings, took.as_secs_f64()))
-}
-
-fn insert(db: &Connection, messages: &[Message], page: usize) -> anyhow::Result<()> {
-    let sql = "INSERT INTO message (timestamp, content) VALUES (?1, ?2)";
-    let mut statement = db.prepare(sql)?;
-    for page in messages.chunks(page) {
-        db.execute_batch("BEGIN IMMEDIATE")?;
-        for message in page {
-            statement.execute((message.timestamp.to_bytes(), &message.content[..]))?;
-        }
-        db.execute_batch("COMMIT")?;
-    }
-    Ok(())
-}
-
-type Push = fn(&Served, &str, &PushRequest) -> anyhow::Result<PushResponse>;
-
-fn pushed(
-    served: &Served,
-    login: &str,
-    messages: &[Message],
-    page: usize,
-    push: Push,
-) -> anyhow::Result<f64> {
-    let token = served.account(login)?;
-    let pages: Vec<PushRequest> = messages
-        .chunks(page)
-        .map(|page| PushRequest { messages: page.iter().cloned().map(Into::into).collect() })
-        .collect();
-    let (stored, took) = time(|| {
-        let mut stored = 0;
-        for page in &pages {
-            stored += push(served, &token, page)?.stored;
-        }
-        Ok(stored)
-    })?;
-    anyhow::ensure!(stored == messages.len() as u64, "the server stored {stored} messages");
-    Ok(took.as_secs_f64())
-}
-
-fn push_protobuf(served: &Served, token: &str, page: &PushRequest) -> anyhow::Result<PushResponse> {
-    let mut http = replica::Http::clone(&served.http);
-    Ok(http.push(token, page)?)
-}
-
-fn push_json(served: &Served, token: &str, page: &PushRequest) -> anyhow::Result<PushResponse> {
-    let body = serde_json::to_vec(page)?;
-    let url = format!("{}/v1/sync/delta", served.address);
-    let request = served.json.post(url).content_type(JSON);
-    let request = request.header("authorization", format!("Bearer {token}"));
-    let answer = request.send(&body)?.body_mut().read_to_vec()?;
-    Ok(serde_json::from_slice(&answer)?)
-}
-
-fn report(plan: &Plan, settings: Settings, seconds: [Vec<f64>; 3]) -> Report {
-    let bare = seconds[0].clone();
-    let candidates = NAMES.into_iter().zip(seconds).map(|(name, seconds)| {
-        #[expect(clippy::cast_precision_loss, reason = "counts of messages are far below 2^52")]
-        let count = plan.messages as f64;
-        let rate = seconds.iter().map(|seconds| count / seconds).collect();
-        let of_bare = bare.iter().zip(&seconds).map(|(bare, seconds)| bare / seconds).collect();
-        Candidate {
-            name,
-            rate: Spread::of(rate),
-            of_bare: Spread::of(of_bare),
-            seconds: Spread::of(seconds),
-        }
-    });
-    Report {
+    let (services, notes) = services(plan, bar);
+    let mut report = Report {
         benchmark: "sync",
         machine: Machine::here(&plan.folder),
-        messages: plan.messages,
-        page: plan.page,
-        content_bytes: plan.content_bytes,
-        settings,
-        candidates: candidates.collect(),
+        command: plan.command.clone(),
+        settings: settings(plan),
+        tables: Vec::new(),
+        notes,
+        title: TITLE,
+        lead: LEAD,
+    };
+    bar.set_message("accounts");
+    let bed = Bed::new(folder.path(), &plan.program, plan.content_bytes)?;
+    let run = Run { plan, bed, services };
+    let few = run.prepare("few", plan.users, plan.users)?;
+    let mut measure = |section: Section<'_>| {
+        bar.set_length((section.cases.len() * plan.rounds) as u64);
+        bar.set_position(0);
+        report.tables.push(suite::run(section, plan.rounds, plan.duration, bar)?);
+        anyhow::Ok(())
+    };
+    for section in sections::operations(&run, &few) {
+        measure(section)?;
+    }
+    if plan.wants(Part::Users) {
+        let many = run.prepare("many", plan.crowd, plan.crowd)?;
+        measure(sections::users(&run, &many))?;
+    }
+    if plan.wants(Part::Wal) {
+        for section in sections::wal(&run, &few) {
+            measure(section)?;
+        }
+    }
+    if plan.wants(Part::Memory) {
+        bar.set_message("accounts");
+        let accounts = plan.crowd * memory::ACCOUNTS_PER_USER;
+        let many = run.prepare("accounts", accounts, plan.crowd)?;
+        measure(memory::section(&run, &few, &many))?;
+    }
+    let failures = run.bed.failures.take().into_iter();
+    report.notes.extend(failures.map(|failure| format!("a failure, {failure}")));
+    bar.finish_and_clear();
+    Ok(report)
+}
+
+/// What the sections share.
+struct Run<'a> {
+    plan: &'a Plan,
+    bed: Bed<'a>,
+    services: Vec<(Rival, Service)>,
+}
+
+impl Run<'_> {
+    fn prepare(&self, name: &str, accounts: usize, active: usize) -> anyhow::Result<Prepared> {
+        Prepared::make(self.bed.folder.join(name), accounts, active)
+    }
+
+    fn service(&self, rival: Rival) -> Option<(&Service, Dialect)> {
+        let dialect = match rival {
+            Rival::PlanService => Dialect::PlanService,
+            Rival::Actual => Dialect::Actual,
+        };
+        let found = self.services.iter().find(|(found, _)| *found == rival);
+        found.map(|(_, service)| (service, dialect))
+    }
+
+    fn crowd(&self) -> Crowd {
+        Crowd { users: self.plan.users, devices: self.plan.devices }
+    }
+
+    fn load(&self, operation: load::Operation) -> Load {
+        let Plan { messages, limit, seeded, rate, .. } = *self.plan;
+        // Else those who pull fall behind those who push.
+        let limit = match operation {
+            load::Operation::Cross => limit.max(2 * messages * self.plan.devices),
+            _ => limit,
+        };
+        Load { operation, messages, limit, rate, connections: None, seeded }
     }
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.machine)?;
-        let Settings { cipher, journal_mode, synchronous, page_size } = &self.settings;
-        writeln!(
-            f,
-            "{} messages of {} bytes in pages of {}; {cipher}, {journal_mode}, synchronous {synchronous}, pages of {page_size}",
-            self.messages, self.content_bytes, self.page
-        )?;
-        write!(f, "{:10} {:>22} {:>26} {:>22}", "", "seconds", "messages/s", "of bare")?;
-        for candidate in &self.candidates {
-            let name = candidate.name;
-            let seconds = figures::spread(&candidate.seconds);
-            let rate = figures::spread(&candidate.rate);
-            let of_bare = figures::ratio(&candidate.of_bare);
-            write!(f, "\n{name:10} {seconds:>22} {rate:>26} {of_bare:>22}")?;
-        }
-        Ok(())
+impl Plan {
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
     }
+}
+
+/// Those that are here, and notes: what each does for a message, who is absent and why.
+fn services(plan: &Plan, bar: &ProgressBar) -> (Vec<(Rival, Service)>, Vec<String>) {
+    let mut services = Vec::new();
+    let mut notes = vec![
+        "Warren: a file per user in WAL mode, encrypted with chacha20; flushed before the answer, \
+         requests that wait together share a flush; a message that is known is found by its index; \
+         a fingerprint of the whole set is kept up to date and sent in each answer"
+            .to_owned(),
+    ];
+    for rival in &plan.against {
+        let names = [rival.folder()];
+        let wanted = Wanted { kind: Kind::Server, names: Some(&names) };
+        let found = rivals::find(wanted, &plan.rivals, Path::new(TARGET), bar, Service::ask);
+        notes.extend(found.absent.iter().map(rivals::Absent::note));
+        notes.extend(found.present.iter().map(|service| service.about.to_string()));
+        services.extend(found.present.into_iter().map(|service| (*rival, service)));
+    }
+    if !plan.against.contains(&Rival::PlanService) && plan.only.contains(&Part::Wal) {
+        notes.push("no table `wal`: it is about --against plan-service".to_owned());
+    }
+    (services, notes)
+}
+
+fn settings(plan: &Plan) -> Vec<(String, String)> {
+    let loop_of = |rate: f64| format!("open, {rate} requests/s");
+    let settings = [
+        ("users", plan.users.to_string()),
+        ("devices a user", plan.devices.to_string()),
+        ("messages a push", plan.messages.to_string()),
+        ("bytes a message", plan.content_bytes.to_string()),
+        ("messages a pull at most", plan.limit.to_string()),
+        ("messages of a user before", plan.seeded.to_string()),
+        ("loop", plan.rate.map_or_else(|| "closed".to_owned(), loop_of)),
+        ("rounds", plan.rounds.to_string()),
+        ("seconds a case", plan.duration.as_secs_f64().to_string()),
+    ];
+    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

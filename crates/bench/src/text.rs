@@ -28,7 +28,7 @@ fn table(table: &Table) -> String {
         if index > 0 {
             lines.push(String::new());
         }
-        lines.push(names.line("", block, |column| column.heading.to_owned()));
+        lines.push(names.line("", block, |column| column.heading.clone()));
         lines.push(names.line("", block, |column| column.detail.to_owned()));
         lines.extend(names.rows(block));
     }
@@ -95,7 +95,7 @@ fn cell(column: &Column, row: usize) -> String {
 
 fn width(column: &Column) -> usize {
     let cells = (0..column.cells.len()).map(|row| cell(column, row).chars().count());
-    let headings = [column.heading, column.detail].map(|line| line.chars().count());
+    let headings = [column.heading.as_str(), column.detail].map(|line| line.chars().count());
     cells.chain(headings).max().unwrap_or(0)
 }
 

@@ -16,7 +16,6 @@ mod rivals;
 mod sections;
 mod vaults;
 
-use std::fmt;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -25,14 +24,14 @@ use std::time::Duration;
 use anyhow::Context;
 use engine::{Cipher, Encryption, Key};
 use indicatif::ProgressBar;
-use serde::Serialize;
 
 use self::bed::Bed;
 use self::vaults::Vaults;
-use crate::html;
 use crate::machine::Machine;
+use crate::postgres::Postgres;
+use crate::report::Report;
+use crate::rivals::{Absent, TARGET};
 use crate::suite::{self, Section, Table};
-use crate::text;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -89,23 +88,8 @@ pub enum Rival {
     Libraries,
 }
 
-/// What was measured.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// Always `tps`.
-    pub benchmark: &'static str,
-    /// On what.
-    pub machine: Machine,
-    /// The command line.
-    pub command: String,
-    /// Names and values, as read back.
-    pub settings: Vec<(String, String)>,
-    /// In the order in which they were asked for.
-    pub tables: Vec<Table>,
-    /// What could not be measured here, and why.
-    pub notes: Vec<String>,
-}
-
+/// What the rates count.
+const UNIT: &str = "transactions";
 const TITLE: &str = "Warren: transactions a second";
 const LEAD: &str = "A transaction moves money between two accounts of a table, by two UPDATEs. The \
     bare loop is one thread that calls SQLite with prepared statements, a thousand transactions a \
@@ -134,6 +118,8 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: settings(&bed, plan)?,
         tables: Vec::new(),
         notes: Vec::new(),
+        title: TITLE,
+        lead: LEAD,
     };
     let mut run = Run { plan, bar, tables: &mut report.tables };
     run.one_database(&bed)?;
@@ -238,20 +224,18 @@ fn cipher_beds(
 
 fn against_postgres(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Result<()> {
     run.bar.set_message("PostgreSQL: loading");
-    let server = postgres::Postgres::start(folder)?;
-    server.load(bed.rows, run.bar)?;
-    let settings = server.settings()?;
-    let settings: Vec<String> =
-        settings.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let server = Postgres::start(folder)?;
+    postgres::load(&server, bed.rows, run.bar)?;
     let title = format!(
         "PostgreSQL over a pool of 8, milliseconds between two statements ({})",
-        settings.join(", ")
+        server.settings_text()?
     );
     let mut cases = vec![sections::warren(bed)];
     cases.extend(postgres::cases(&server, &bed.pairs, true));
     cases.extend(postgres::cases(&server, &bed.pairs, false));
-    run.sections([Section { name: "postgres", title, cases }])?;
-    server.check_sum(bed.rows)
+    let name = "postgres".to_owned();
+    run.sections([Section { name, unit: UNIT, title, cases }])?;
+    postgres::check_sum(&server, bed.rows)
 }
 
 /// Returns who is absent, and why.
@@ -260,7 +244,7 @@ fn against_libraries(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Res
         matches!(bed.encryption, Encryption::None),
         "the rivals have no encryption: measure them without --cipher"
     );
-    let found = rivals::find(&run.plan.rivals, Path::new("target/rivals"), run.bar);
+    let found = rivals::find(&run.plan.rivals, Path::new(TARGET), run.bar);
     let pairs = folder.join("pairs");
     rivals::write_pairs(&pairs, &bed.pairs)?;
     for (name, synchronous, reads, ours) in sections::beside_libraries() {
@@ -275,11 +259,11 @@ fn against_libraries(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Res
         cases.extend(rivals::cases(&found, workload));
         let title = "libraries for SQLite, each as its documentation has it, same durability, a \
                      thousand callers where it has callers";
-        run.sections([Section { name, title: title.to_owned(), cases }])?;
+        let (name, title) = (name.to_owned(), title.to_owned());
+        run.sections([Section { name, unit: UNIT, title, cases }])?;
         bed.check_sum()?;
     }
-    let absent = found.absent.iter();
-    Ok(absent.map(|absent| format!("absent: {} ({})", absent.name, absent.reason)).collect())
+    Ok(found.absent.iter().map(Absent::note).collect())
 }
 
 /// Refuses before anything is loaded, not when the disk is full.
@@ -324,30 +308,4 @@ fn settings(bed: &Bed, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
         settings.push((name.to_owned(), value));
     }
     Ok(settings)
-}
-
-impl Report {
-    /// As a page of its own.
-    pub fn html(&self) -> String {
-        html::render(&html::Page {
-            title: TITLE,
-            lead: LEAD,
-            machine: &self.machine,
-            command: &self.command,
-            settings: &self.settings,
-            tables: &self.tables,
-            notes: &self.notes,
-        })
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.machine)?;
-        let settings: Vec<String> =
-            self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        writeln!(f, "{}\n", settings.join(", "))?;
-        write!(f, "{}", text::text(&self.tables))?;
-        self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
-    }
 }

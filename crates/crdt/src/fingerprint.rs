@@ -28,6 +28,13 @@ impl Fingerprint {
         Self { count: 1, digest: u128::from_be_bytes(*half) }
     }
 
+    /// The last 64 bits of the digest: what two sides compare while they look for a difference. Of a
+    /// sum they are the sum of those of its parts.
+    #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
+    pub fn short(&self) -> u64 {
+        self.digest as u64
+    }
+
     /// The digest as on the wire: 16 bytes, big-endian.
     pub fn digest_bytes(&self) -> [u8; 16] {
         self.digest.to_be_bytes()

@@ -72,3 +72,38 @@ pub(crate) mod digest {
         Ok(Bytes::copy_from_slice(&digest.to_be_bytes()))
     }
 }
+
+/// 64 bits ⇄ 16 lower-case hex digits: JSON's numbers end at 2⁵³.
+pub(crate) mod hex64 {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub(crate) fn serialize<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{value:016x}"))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        u64::from_str_radix(&text, 16).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A list of [`hex64`].
+pub(crate) mod hex64s {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        values: &[u64],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(|value| format!("{value:016x}")))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u64>, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        let parse = |text: &String| u64::from_str_radix(text, 16);
+        texts.iter().map(parse).collect::<Result<_, _>>().map_err(serde::de::Error::custom)
+    }
+}

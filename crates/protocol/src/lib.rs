@@ -13,14 +13,17 @@
 
 mod error;
 mod json;
+mod reconcile;
 mod round;
 mod wire;
 
 pub use error::{ErrorCode, ErrorResponse};
+pub use reconcile::{Found, Item, Nonsense, Reconcile};
 pub use round::{Device, Outcome, Pulled, Pushed, Round, Step};
 pub use wire::{
-    AccountRequest, AccountResponse, Client, ClientList, ClientRequest, ClientResponse,
-    Fingerprint, Message, PasswordRequest, PullResponse, PushRequest, PushResponse,
+    AccountRequest, AccountResponse, Claim, Client, ClientList, ClientRequest, ClientResponse,
+    Finding, Fingerprint, Message, Part, PasswordRequest, PullResponse, PushRequest, PushResponse,
+    ReconcileRequest, ReconcileResponse,
 };
 
 /// Messages that one request or answer carries at most, unless the server is told otherwise.

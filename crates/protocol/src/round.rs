@@ -4,11 +4,11 @@
 //!          ┌─ behind ──────────┐
 //!   start ─┴► Pull ─► Push ────┴─► equal? ─yes─► Done
 //!              ▲                     │ no, first time
-//!              └────── Repair ◄──────┘
+//!              └───── Reconcile ◄────┘
 //! ```
 //! The cursor makes the common round one pull and one push; the fingerprint, which every answer
 //! carries, says whether the two sets are then equal. If they are not (a restored server, a lost
-//! file), both sides show each other everything once: storing is idempotent.
+//! file), the sides compare what they hold ([`crate::Reconcile`]), and go on.
 //!
 //! # Invariants
 //! - No I/O: the device says how it stands, the round says what to do (`replica::sync` does it).
@@ -66,8 +66,9 @@ pub enum Step {
     Pull,
     /// Send a page of unsent messages.
     Push,
-    /// Set the cursor to 0 and take every message for unsent; then go on.
-    Repair,
+    /// Find out where the sets differ: take what the device lacks, mark as unsent what the server
+    /// lacks, and go on.
+    Reconcile,
     /// Nothing more to exchange.
     Done(Outcome),
 }
@@ -77,7 +78,7 @@ pub enum Step {
 pub struct Outcome {
     /// Whether device and server hold the same set.
     pub equal: bool,
-    /// Whether everything had to be shown once.
+    /// Whether the sets had to be compared.
     pub repaired: bool,
     /// The server's set.
     pub server: Fingerprint,
@@ -111,7 +112,7 @@ impl Round {
             return Step::Done(Outcome { equal, repaired, server });
         }
         *self = Self { server: None, repaired: true };
-        Step::Repair
+        Step::Reconcile
     }
 
     /// Takes note of an answer to [`Step::Pull`]; `device_cursor` is the one that was asked with.
@@ -219,7 +220,7 @@ mod tests {
                         self.cursor = answer.cursor_after(self.cursor);
                         round.pushed(answer);
                     }
-                    Step::Repair => {
+                    Step::Reconcile => {
                         self.cursor = 0;
                         self.messages.values_mut().for_each(|sent| *sent = false);
                     }
@@ -258,7 +259,7 @@ mod tests {
             round.pulled(stuck, 4);
         }
         let done = Outcome { equal: false, repaired: true, server: stuck.fingerprint };
-        assert_eq!(steps[..4], [Step::Pull, Step::Repair, Step::Done(done), Step::Done(done)]);
+        assert_eq!(steps[..4], [Step::Pull, Step::Reconcile, Step::Done(done), Step::Done(done)]);
     }
 
     #[test]

@@ -4,10 +4,14 @@
 //! - Field names and tags are those of `proto/warren.proto`; a test compares them.
 //! - A decoded type is not yet checked: [`Message`] becomes a [`crdt::Message`] in one place, here.
 
+mod reconcile;
+
 use bytes::Bytes;
 use crdt::{ParseTimestampError, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+pub use self::reconcile::{Claim, Finding, Part, ReconcileRequest, ReconcileResponse};
 
 /// One message on the wire.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]

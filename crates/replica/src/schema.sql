@@ -38,6 +38,16 @@ CREATE TABLE warren_message (
 CREATE INDEX warren_message_unsent ON warren_message (timestamp) WHERE sent = 0;
 CREATE INDEX warren_message_unmerged ON warren_message (timestamp) WHERE merged = 0;
 
+-- Warren's own connections fire no triggers. Who changes the log by hand leaves a file that knows it:
+-- without a digest the next sync compares everything.
+CREATE TRIGGER warren_message_deleted AFTER DELETE ON warren_message
+    BEGIN DELETE FROM warren_meta WHERE key = 'digest'; END;
+CREATE TRIGGER warren_message_changed AFTER UPDATE OF timestamp, content ON warren_message
+    BEGIN DELETE FROM warren_meta WHERE key = 'digest'; END;
+
+-- What people call the devices of other nodes, as far as the server said it.
+CREATE TABLE warren_device (node INTEGER PRIMARY KEY, name TEXT NOT NULL);
+
 CREATE TABLE warren_row (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,

@@ -12,16 +12,16 @@ use accounts::Accounts;
 use engine::Databases;
 use protocol::ErrorCode;
 use sync_store::{Files, Postgres, Vaults};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;
 use crate::error::{Refusal, Result};
 use crate::metrics::Metrics;
 
-/// How long a login waits for its turn. Longer than a device would, so that a burst is served, not
+/// How long a login or a comparison waits for its turn. Longer than a device would, so that a burst is served, not
 /// refused.
-const PASSWORD_WAIT_MAX: Duration = Duration::from_secs(20);
+const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) struct App {
     pub(crate) config: Config,
@@ -30,6 +30,7 @@ pub(crate) struct App {
     pub(crate) vaults: Vaults,
     pub(crate) metrics: Metrics,
     passwords: Arc<Semaphore>,
+    comparisons: Arc<Semaphore>,
 }
 
 impl App {
@@ -40,8 +41,14 @@ impl App {
         let files = || Files::new(Arc::clone(&databases), config.data.clone());
         let vaults = postgres.map_or_else(|| Vaults::Files(files()), Vaults::Postgres);
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let passwords = Arc::new(Semaphore::new(cores));
-        Ok(Self { config, accounts, databases, vaults, metrics: Metrics::new(), passwords })
+        let turns = || Arc::new(Semaphore::new(cores));
+        let (passwords, comparisons, metrics) = (turns(), turns(), Metrics::new());
+        Ok(Self { config, accounts, databases, vaults, metrics, passwords, comparisons })
+    }
+
+    /// A turn to compare sets; it ends when it is dropped.
+    pub(crate) async fn comparison(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        turn(&self.comparisons, "too many comparisons are under way").await
     }
 
     /// Runs work that hashes a password, when its turn comes.
@@ -50,17 +57,21 @@ impl App {
         F: FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
         T: Send + 'static,
     {
-        let turn = Arc::clone(&self.passwords).acquire_owned();
-        let Ok(turn) = tokio::time::timeout(PASSWORD_WAIT_MAX, turn).await else {
-            return Err(Refusal::new(ErrorCode::Busy, "too many logins are under way"));
-        };
+        let turn = turn(&self.passwords, "too many logins are under way").await?;
         let app = Arc::clone(self);
         blocking(move || {
             // Kept by the work, not by the request, which may be gone long before.
-            let _turn = turn.expect("nobody closes the semaphore");
+            let _turn = turn;
             work(&app)
         })
         .await
+    }
+}
+
+async fn turn(turns: &Arc<Semaphore>, busy: &'static str) -> Result<OwnedSemaphorePermit, Refusal> {
+    match tokio::time::timeout(TURN_WAIT_MAX, Arc::clone(turns).acquire_owned()).await {
+        Ok(turn) => Ok(turn.expect("nobody closes the semaphore")),
+        Err(_elapsed) => Err(Refusal::new(ErrorCode::Busy, busy)),
     }
 }
 

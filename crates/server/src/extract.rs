@@ -17,6 +17,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use prost::encoding::{DecodeContext, decode_key, skip_field};
 use protocol::ErrorCode;
 use serde::de::DeserializeOwned;
 use sync_store::{Seen, Vault};
@@ -131,12 +132,14 @@ pub(crate) struct RawBody {
 }
 
 impl RawBody {
-    pub(crate) fn encoding(&self) -> Encoding {
-        self.encoding
-    }
-
-    pub(crate) fn bytes(&self) -> &Bytes {
-        &self.bytes
+    /// Refuses a list that is too long before it is decoded: on the wire an item may take two
+    /// bytes, in memory it takes at least 56.
+    pub(crate) fn check_count(&self, count_max: usize, what: &str) -> Result<(), Refusal> {
+        if self.encoding == Encoding::Json {
+            // An item takes no less there than in memory.
+            return Ok(());
+        }
+        check_count(count_items(&self.bytes)?, count_max, what)
     }
 
     pub(crate) fn decode<T: DeserializeOwned + prost::Message + Default>(
@@ -176,6 +179,26 @@ impl<T: DeserializeOwned + prost::Message + Default> FromRequest<Arc<App>> for F
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refusal> {
         RawBody::read(request, app, FORM_BYTES_MAX).await?.decode().map(Self)
     }
+}
+
+pub(crate) fn check_count(count: usize, count_max: usize, what: &str) -> Result<(), Refusal> {
+    if count <= count_max {
+        return Ok(());
+    }
+    let message = format!("a request has at most {count_max} {what} here");
+    Err(Refusal::new(ErrorCode::TooLarge, message))
+}
+
+/// Counts the items of a protobuf message whose one field is a list.
+fn count_items(mut body: &[u8]) -> Result<usize, Refusal> {
+    let mut count = 0;
+    while !body.is_empty() {
+        let (tag, wire_type) = decode_key(&mut body).map_err(|e| malformed(&e))?;
+        skip_field(wire_type, tag, &mut body, DecodeContext::default())
+            .map_err(|e| malformed(&e))?;
+        count += usize::from(tag == 1);
+    }
+    Ok(count)
 }
 
 pub(crate) fn malformed(error: &dyn std::error::Error) -> Refusal {

@@ -3,4 +3,5 @@
 pub(crate) mod accounts;
 pub(crate) mod clients;
 pub(crate) mod health;
+pub(crate) mod reconcile;
 pub(crate) mod sync;

@@ -19,6 +19,7 @@
 mod batch;
 mod client;
 mod error;
+mod reconcile;
 
 mod postgres;
 mod sqlite;
@@ -31,6 +32,7 @@ pub use client::{Client, Seen};
 pub use error::{Cause, Error, Result, TIMESTAMPS_NAMED_MAX};
 
 pub use postgres::{Postgres, plproxy_sql, schema_sql};
+pub use reconcile::{Claim, Finding, Holds, reconcile};
 pub use sqlite::{APPLICATION_ID, Files};
 pub use store::{
     Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,

@@ -216,26 +216,22 @@ impl SyncStore for PostgresStore {
         Ok(parts)
     }
 
-    async fn items(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Vec<Item>>> {
+    async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>> {
         let (starts, ends) = bounds(&ranges);
-        let (starts, ends) = (slices(&starts), slices(&ends));
-        let bounds = [(&starts as _, Type::BYTEA_ARRAY), (&ends as _, Type::BYTEA_ARRAY)];
-        let [starts, ends] = bounds;
-        let sql = "SELECT * FROM warren.items($1, $2, $3)";
-        let rows = self.postgres.all(sql, &[self.vault(), starts, ends]).await?;
-        let mut items = vec![Vec::new(); ranges.len()];
-        for row in rows {
-            let (list, []) = row.try_get::<_, &[u8]>(1)?.as_chunks::<32>() else {
-                unreachable!("an item has 32 bytes")
-            };
-            let item = |item: &[u8; 32]| {
-                let (timestamp, hash) = item.split_at(Timestamp::BYTES);
-                let hash = u128::from_be_bytes(hash.try_into().expect("the other 16"));
-                Item { timestamp: rows::timestamp(timestamp), hash }
-            };
-            items[place(&row)?] = list.iter().map(item).collect();
-        }
-        Ok(items)
+        let sql = "SELECT * FROM warren.items($1, $2, $3, $4)";
+        let rows = self
+            .postgres
+            .all(
+                sql,
+                &[
+                    self.vault(),
+                    (&slices(&starts), Type::BYTEA_ARRAY),
+                    (&slices(&ends), Type::BYTEA_ARRAY),
+                    (&bigint(count_max as u64), Type::INT8),
+                ],
+            )
+            .await?;
+        rows.iter().map(items).collect()
     }
 
     async fn messages(&self, timestamps: Vec<Timestamp>, bytes_max: usize) -> Result<Vec<Message>> {
@@ -312,6 +308,19 @@ impl SyncStore for PostgresStore {
     async fn rebuild(&self) -> Result<()> {
         upkeep::rebuild(self).await
     }
+}
+
+/// Column `list`: timestamps and hashes, 16 bytes each.
+fn items(row: &tokio_postgres::Row) -> Result<Vec<Item>> {
+    let (list, []) = row.try_get::<_, &[u8]>(0)?.as_chunks::<32>() else {
+        unreachable!("an item has 32 bytes")
+    };
+    let item = |item: &[u8; 32]| {
+        let (timestamp, hash) = item.split_at(Timestamp::BYTES);
+        let hash = u128::from_be_bytes(hash.try_into().expect("the other 16"));
+        Item { timestamp: rows::timestamp(timestamp), hash }
+    };
+    Ok(list.iter().map(item).collect())
 }
 
 /// Columns `places, contents`: messages of a list, by their places in it.

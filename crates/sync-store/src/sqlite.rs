@@ -115,6 +115,9 @@ impl SyncStore for SqliteStore {
 
     async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>> {
         self.mend().await?;
+        if !self.read(windows::add_up).await? {
+            self.rebuild().await?;
+        }
         self.read(windows::recorded).await
     }
 
@@ -122,8 +125,8 @@ impl SyncStore for SqliteStore {
         self.read(move |db| windows::parts(db, &ranges, count)).await
     }
 
-    async fn items(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Vec<Item>>> {
-        self.read(move |db| windows::items(db, &ranges)).await
+    async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>> {
+        self.read(move |db| windows::items(db, &ranges, count_max)).await
     }
 
     async fn messages(&self, timestamps: Vec<Timestamp>, bytes_max: usize) -> Result<Vec<Message>> {

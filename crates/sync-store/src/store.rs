@@ -37,7 +37,8 @@ pub trait SyncStore: Send + Sync {
     /// The set as it is.
     async fn state(&self) -> Result<State>;
 
-    /// The recorded fingerprints of the windows that hold messages, in order of time.
+    /// The recorded fingerprints of the windows that hold messages, in order of time. If they do not
+    /// add up to the recorded state, all of it is made anew first.
     async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>>;
 
     /// Cuts ranges of moments, from their messages, into parts of `count` messages each; messages
@@ -47,8 +48,9 @@ pub trait SyncStore: Send + Sync {
     /// does.
     async fn parts(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<Part>>>;
 
-    /// The messages of ranges of moments, without their contents.
-    async fn items(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Vec<Item>>>;
+    /// The messages of ranges of moments, without their contents: at most `count_max` in all. The
+    /// range in which these are reached ends with them, and those after it are left out.
+    async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>>;
 
     /// Messages by timestamp, in the order asked for, no more after `bytes_max` of contents; those
     /// that are not there are left out.
@@ -133,6 +135,14 @@ pub struct Item {
     pub timestamp: Timestamp,
     /// [`Fingerprint::of`] the message.
     pub hash: u128,
+}
+
+impl Item {
+    /// [`Fingerprint::short`] of the message.
+    #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
+    pub fn short(&self) -> u64 {
+        self.hash as u64
+    }
 }
 
 /// What is in a vault, for operators.

@@ -29,7 +29,16 @@ const EDGES: &[(&str, &[&str])] = &[
     ("postgres-lab", &[]),
     (
         "bench",
-        &["engine", "sync-store", "replica", "protocol", "crdt", "sqlite3mc-sys", "postgres-lab"],
+        &[
+            "engine",
+            "accounts",
+            "sync-store",
+            "replica",
+            "protocol",
+            "crdt",
+            "sqlite3mc-sys",
+            "postgres-lab",
+        ],
     ),
     (
         "cli",

@@ -44,7 +44,7 @@ pub(super) fn chart(table: &Table) -> Markup {
     let highest = table.rows.iter().map(|row| row.of_baseline.max);
     let highest = highest.filter(|max| max.is_finite()).fold(1.0, f64::max);
     let axis = Axis::linear(highest);
-    let id = table.name;
+    let id = table.name.as_str();
     html! {
         figure.bars {
             svg role="img" aria-labelledby={ (id) "-chart " (id) "-below" }

@@ -83,7 +83,7 @@ pub(super) fn markers() -> Markup {
 
 pub(super) fn chart(table: &Table, series: &Series<'_>) -> Markup {
     let plot = Plot::of(series);
-    let id = table.name;
+    let id = table.name.as_str();
     let bottom = TOP + HEIGHT;
     html! {
         figure.lines {
@@ -91,7 +91,7 @@ pub(super) fn chart(table: &Table, series: &Series<'_>) -> Markup {
             svg role="img" aria-labelledby={ (id) "-chart " (id) "-below" }
                 height=(em(bottom + 3.0))
             {
-                title id={ (id) "-chart" } { (heading(table)) ": transactions/s by " (series.unit) }
+                title id={ (id) "-chart" } { (heading(table)) ": " (table.unit) "/s by " (series.unit) }
                 desc id={ (id) "-below" } { "The table below has the same figures." }
                 text.unit x="0" y="0.8em" { "transactions/s" }
                 text.unit.end x="100%" y=(em(bottom + 2.6)) { (series.unit) }

@@ -34,7 +34,12 @@ pub(crate) fn row(name: &str, rate: f64) -> Row {
 
 /// Bars with everything; lines of two sizes; bars over a wide range with hostile names; one row.
 pub(crate) fn tables() -> Vec<Table> {
-    let table = |name, title: &str, rows| Table { name, title: title.to_owned(), rows };
+    let table = |name: &str, title: &str, rows| Table {
+        name: name.to_owned(),
+        unit: "transactions",
+        title: title.to_owned(),
+        rows,
+    };
     vec![
         table("transfers", "Transactions of four statements, each isolated by a savepoint", full()),
         table("group-commit", "How many transactions share a commit", curves()),
@@ -48,8 +53,15 @@ pub(crate) fn tables() -> Vec<Table> {
 }
 
 fn full() -> Vec<Row> {
-    let latency =
-        |us| Some(Latency { p50_us: us, p95_us: us * 4.2, p99_us: us * 31.0, max_us: 9e6 });
+    let latency = |us| {
+        Some(Latency {
+            mean_us: None,
+            p50_us: us,
+            p95_us: us * 4.2,
+            p99_us: us * 31.0,
+            max_us: 9e6,
+        })
+    };
     let mut bare = row("bare SQLite, one thread", 1_000.0);
     bare.of_baseline = Spread::of(vec![1.0, 1.0, 1.0]);
     let mut os = row("Warren, acknowledged by the operating system", 912.0);

@@ -110,7 +110,12 @@ fn the_same_input_gives_the_same_bytes() {
 
 #[test]
 fn a_page_of_nothing_is_a_page() {
-    let tables = [Table { name: "empty", title: "Nothing".to_owned(), rows: Vec::new() }];
+    let tables = [Table {
+        name: "empty".to_owned(),
+        unit: "transactions",
+        title: "Nothing".to_owned(),
+        rows: Vec::new(),
+    }];
     let page = Page {
         title: "Empty",
         lead: "",

@@ -8,28 +8,26 @@
 //! # Invariants
 //! - Every candidate runs the same transactions on the same rows, with the durability that is in
 //!   its name, which each connection reads back before the clock starts.
-//! - The sum of the balances stays: [`Postgres::check_sum`].
+//! - The sum of the balances stays: [`check_sum`].
 //!
 //! # Not here
-//! - Processes, files and settings of the server → `postgres-lab`.
+//! - The server → `crate::postgres`.
 //! - What a transaction does, and its retries → `transfers.rs`.
 
 #[cfg(test)]
 mod tests;
 mod transfers;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
-use postgres_lab::{MAX_WAL_BYTES, Server};
-use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::ToSql;
 
 use super::accounts::{BALANCE, Pair, Pairs};
 use crate::measure::Sample;
+use crate::postgres::{MAX_WAL_BYTES, Postgres};
 use crate::suite::Case;
 
 /// As SQLite's, whose integers have 64 bits.
@@ -38,18 +36,6 @@ const LOAD_SQL: &str = "INSERT INTO account SELECT n, $3 FROM generate_series($1
 const SUM_SQL: &str = "SELECT coalesce(sum(balance), 0)::BIGINT FROM account";
 /// Rows of one transaction while loading: a progress step.
 const ROWS_PER_STEP: i64 = 1_000_000;
-/// What a report says of the server.
-const REPORTED: [&str; 8] = [
-    "server_version",
-    "shared_buffers",
-    "synchronous_commit",
-    "fsync",
-    "full_page_writes",
-    "max_wal_size",
-    "default_transaction_isolation",
-    "deadlock_timeout",
-];
-
 /// The published rows: milliseconds between two statements, isolation, whether there is an extra
 /// query, transactions a second.
 const PUBLISHED: [(u64, Isolation, bool, f64); 5] = [
@@ -103,78 +89,46 @@ impl Setting {
     }
 }
 
-/// A server with its own files and port; it ends with this value.
-pub(super) struct Postgres {
-    server: Server,
-    runtime: Runtime,
+/// Fills it with `rows` accounts, once, and leaves nothing of that to do for the measurement.
+pub(super) fn load(postgres: &Postgres, rows: i64, bar: &ProgressBar) -> anyhow::Result<()> {
+    bar.set_length(rows.unsigned_abs());
+    bar.set_position(0);
+    postgres.runtime().block_on(async {
+        let client = postgres.connect().await?;
+        client.batch_execute(SCHEMA).await.context("creating the accounts")?;
+        let insert = client.prepare(LOAD_SQL).await?;
+        let mut first = 1;
+        while first <= rows {
+            let last = rows.min(first + ROWS_PER_STEP - 1);
+            let values: [&(dyn ToSql + Sync); 3] = [&first, &last, &BALANCE];
+            client.execute(&insert, &values).await.context("loading accounts")?;
+            bar.set_position(last.unsigned_abs());
+            first = last + 1;
+        }
+        client.batch_execute("VACUUM ANALYZE account").await.context("VACUUM ANALYZE")?;
+        client.batch_execute("CHECKPOINT").await.context("CHECKPOINT")
+    })
 }
 
-impl Postgres {
-    /// Starts an empty server with its files in `folder/postgres`.
-    pub(super) fn start(folder: &Path) -> anyhow::Result<Self> {
-        let runtime = Builder::new_multi_thread().enable_all().build().context("tokio")?;
-        let server = Server::start(folder, &runtime)?;
-        Ok(Self { server, runtime })
-    }
+/// Runs transactions for `duration`; `pair` gives the accounts of each by its number.
+pub(super) fn run(
+    postgres: &Postgres,
+    setting: Setting,
+    pair: impl Fn(usize) -> Pair + Send + Sync + 'static,
+    duration: Duration,
+) -> anyhow::Result<Sample> {
+    postgres.runtime().block_on(transfers::run(postgres.config(), setting, pair, duration))
+}
 
-    /// Fills it with `rows` accounts, once, and leaves nothing of that to do for the measurement.
-    pub(super) fn load(&self, rows: i64, bar: &ProgressBar) -> anyhow::Result<()> {
-        bar.set_length(rows.unsigned_abs());
-        bar.set_position(0);
-        self.runtime.block_on(async {
-            let client = self.server.connect("postgres").await?;
-            client.batch_execute(SCHEMA).await.context("creating the accounts")?;
-            let insert = client.prepare(LOAD_SQL).await?;
-            let mut first = 1;
-            while first <= rows {
-                let last = rows.min(first + ROWS_PER_STEP - 1);
-                let values: [&(dyn ToSql + Sync); 3] = [&first, &last, &BALANCE];
-                client.execute(&insert, &values).await.context("loading accounts")?;
-                bar.set_position(last.unsigned_abs());
-                first = last + 1;
-            }
-            client.batch_execute("VACUUM ANALYZE account").await.context("VACUUM ANALYZE")?;
-            client.batch_execute("CHECKPOINT").await.context("CHECKPOINT")
-        })
-    }
-
-    /// Runs transactions for `duration`; `pair` gives the accounts of each by its number.
-    pub(super) fn run(
-        &self,
-        setting: Setting,
-        pair: impl Fn(usize) -> Pair + Send + Sync + 'static,
-        duration: Duration,
-    ) -> anyhow::Result<Sample> {
-        self.runtime.block_on(transfers::run(self.server.config(), setting, pair, duration))
-    }
-
-    /// Has no transaction been half done?
-    pub(super) fn check_sum(&self, rows: i64) -> anyhow::Result<()> {
-        let sum: i64 = self.runtime.block_on(async {
-            let row = self.server.connect("postgres").await?.query_one(SUM_SQL, &[]).await?;
-            anyhow::Ok(row.try_get(0)?)
-        })?;
-        let expected = rows * BALANCE;
-        anyhow::ensure!(
-            sum == expected,
-            "PostgreSQL: the balances sum up to {sum}, not to {expected}"
-        );
-        Ok(())
-    }
-
-    /// What it runs with, as it says itself: name and value. A case may set `synchronous_commit`
-    /// and the isolation otherwise, and then says so in its name.
-    pub(super) fn settings(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
-        self.runtime.block_on(async {
-            let client = self.server.connect("postgres").await?;
-            let mut settings = Vec::with_capacity(REPORTED.len());
-            for name in REPORTED {
-                let row = client.query_one(&format!("SHOW {name}"), &[]).await?;
-                settings.push((name, row.try_get(0)?));
-            }
-            Ok(settings)
-        })
-    }
+/// Has no transaction been half done?
+pub(super) fn check_sum(postgres: &Postgres, rows: i64) -> anyhow::Result<()> {
+    let sum: i64 = postgres.runtime().block_on(async {
+        let row = postgres.connect().await?.query_one(SUM_SQL, &[]).await?;
+        anyhow::Ok(row.try_get(0)?)
+    })?;
+    let expected = rows * BALANCE;
+    anyhow::ensure!(sum == expected, "PostgreSQL: the balances sum up to {sum}, not to {expected}");
+    Ok(())
 }
 
 /// The published rows, in the published order. The figures stand beside those with
@@ -188,7 +142,7 @@ pub(super) fn cases<'a>(
         let name = format!("PostgreSQL, {}", setting.name());
         let case = Case::new(name, move |duration| {
             let pairs = Arc::clone(pairs);
-            postgres.run(setting, move |index| pairs.get(index), duration)
+            run(postgres, setting, move |index| pairs.get(index), duration)
         });
         if synchronous_commit { case.published(figure) } else { case }
     });

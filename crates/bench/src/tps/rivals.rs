@@ -5,17 +5,14 @@
 //! (`docs/formats/7-rival-drivers.md`).
 //!
 //! # Invariants
-//! - A driver that cannot be had on this machine is absent, with the reason; it has no figures.
 //! - An answer counts only if the settings that the driver read back are the plan's.
 //!
 //! # Not here
-//! - How a library runs a transaction → `bench/rivals`.
+//! - How a driver is built → `crate::rivals`. How a library runs a transaction → `bench/rivals`.
 //! - Whether the balances still sum up → `accounts.rs`, for every candidate alike.
 
 mod answer;
 mod plan;
-mod process;
-mod setup;
 #[cfg(test)]
 mod tests;
 
@@ -26,13 +23,14 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
-use serde::Serialize;
 
 pub(super) use self::answer::{About, Answer};
 pub(super) use self::plan::{DriverPlan, Synchronous};
 
-use self::process::Program;
 use super::accounts::Pairs;
+use crate::rivals::process::{self, Program};
+use crate::rivals::setup::Kind;
+use crate::rivals::{self, Found, Wanted};
 use crate::suite::Case;
 
 /// Callers of a driver, as published.
@@ -44,20 +42,6 @@ const ABOUT_TIME_MAX: Duration = Duration::from_secs(30);
 /// For what is around the measured time: a thousand callers that each end their transaction on a
 /// disk that takes 20 ms for it, and the last checkpoint.
 const RUN_TIME_EXTRA_MAX: Duration = Duration::from_mins(1);
-
-/// What there is in the folder of the rivals.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) drivers: Vec<Driver>,
-    pub(super) absent: Vec<Absent>,
-}
-
-/// A rival that cannot be measured here.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Absent {
-    pub(super) name: String,
-    pub(super) reason: String,
-}
 
 /// A rival that can.
 #[derive(Debug)]
@@ -79,36 +63,21 @@ pub(super) struct Workload<'a> {
     pub(super) reads: usize,
 }
 
-/// Builds every driver in the folder `rivals`, where that was not done before. All that comes from
-/// it goes into `target`, and the folder stays as it is.
-pub(super) fn find(rivals: &Path, target: &Path, bar: &ProgressBar) -> Found {
-    let mut found = Found::default();
-    let folders = match setup::folders(rivals) {
-        Ok(folders) => folders,
-        Err(error) => {
-            found.absent.push(Absent { name: "rivals".to_owned(), reason: format!("{error:#}") });
-            return found;
-        }
-    };
-    for (name, folder) in folders {
-        bar.set_message(format!("{name}: building"));
-        match setup::prepare(&name, &folder, target).and_then(Driver::start) {
-            Ok(driver) => found.drivers.push(driver),
-            Err(error) => found.absent.push(Absent { name, reason: format!("{error:#}") }),
-        }
-    }
-    found
+/// The drivers in the folder `rivals`.
+pub(super) fn find(rivals: &Path, target: &Path, bar: &ProgressBar) -> Found<Driver> {
+    let wanted = Wanted { kind: Kind::Library, names: None };
+    rivals::find(wanted, rivals, target, bar, Driver::start)
 }
 
 /// A case for each driver, in the order in which they were found.
-pub(super) fn cases<'a>(found: &'a Found, workload: Workload<'a>) -> Vec<Case<'a>> {
+pub(super) fn cases<'a>(found: &'a Found<Driver>, workload: Workload<'a>) -> Vec<Case<'a>> {
     let case = |driver: &'a Driver| {
         Case::new(driver.about.to_string(), move |duration| {
             let plan = DriverPlan::new(workload, duration);
             Ok(driver.run(&plan)?.to_sample())
         })
     };
-    found.drivers.iter().map(case).collect()
+    found.present.iter().map(case).collect()
 }
 
 /// Writes the transactions as drivers read them.
@@ -128,7 +97,7 @@ impl Driver {
     /// One that answers; what was built may still not run on this machine.
     fn start(program: Program) -> anyhow::Result<Self> {
         let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
-        Ok(Self { about: answer::parse(&output).context("`about`")?, program })
+        Ok(Self { about: rivals::parse(&output).context("`about`")?, program })
     }
 
     /// Carries out the plan.
@@ -140,7 +109,7 @@ impl Driver {
         let time_max = plan.duration() + RUN_TIME_EXTRA_MAX;
         let input = serde_json::to_string(plan)?;
         let output = process::run(&mut self.program.command(), &input, time_max)?;
-        let answer: Answer = answer::parse(&output)?;
+        let answer: Answer = rivals::parse(&output)?;
         ensure!(answer.about == self.about, "answers as {:?}", answer.about);
         answer.check(plan)?;
         Ok(answer)

@@ -8,6 +8,7 @@ use std::time::Duration;
 use engine::Durability::{Disk, Os};
 use engine::Error;
 
+use super::UNIT;
 use super::accounts::BALANCE_SQL;
 use super::bare::Loop;
 use super::bed::Bed;
@@ -43,7 +44,8 @@ pub(super) fn published(bed: &Bed) -> Section<'static> {
     let savepoints = Loop { has_savepoints: true, ..Loop::of(BATCH) };
     let reads = Load { reads: 3, ..Load::of(WAITING, Os) };
     Section {
-        name: "published",
+        name: "published".to_owned(),
+        unit: UNIT,
         title: "the published experiment: what one thread reaches calling SQLite, and what a \
                 thousand tasks reach through the engine, each transaction isolated"
             .to_owned(),
@@ -86,7 +88,8 @@ pub(super) fn durability(bed: &Bed) -> Section<'static> {
         }));
     }
     Section {
-        name: "durability",
+        name: "durability".to_owned(),
+        unit: UNIT,
         title: "callers that wait for their answer: committed (Os), or flushed to the disk (Disk)"
             .to_owned(),
         cases,
@@ -108,7 +111,8 @@ pub(super) fn isolation(bed: &Bed) -> Section<'static> {
         cases.push(engine(bed, format!("Warren, {percent} % fail"), load));
     }
     Section {
-        name: "isolation",
+        name: "isolation".to_owned(),
+        unit: UNIT,
         title: "transactions that fail after their first write, among others in the same commit"
             .to_owned(),
         cases,
@@ -119,7 +123,8 @@ pub(super) fn isolation(bed: &Bed) -> Section<'static> {
 pub(super) fn mixed(bed: &Bed) -> Section<'static> {
     let only = |read_only_ppm| Load { reads: 1, read_only_ppm, ..Load::of(WAITING, Os) };
     Section {
-        name: "mixed",
+        name: "mixed".to_owned(),
+        unit: UNIT,
         title: "point reads on the callers' threads beside the writer; a rate counts requests"
             .to_owned(),
         cases: vec![
@@ -143,7 +148,8 @@ pub(super) fn checkpoint(bed: &Bed) -> Section<'static> {
     let reads = Load { reads: 3, ..Load::of(WAITING, Os) };
     let pinned = bed.clone();
     Section {
-        name: "checkpoint",
+        name: "checkpoint".to_owned(),
+        unit: UNIT,
         title: "continuous writing: the longest that commits stand still, the largest WAL"
             .to_owned(),
         cases: vec![
@@ -201,8 +207,9 @@ fn with_long_reader(bed: &Bed, duration: Duration) -> anyhow::Result<Sample> {
 
 /// What a cipher costs, by the size of a commit, and through the engine.
 pub(super) fn ciphers(beds: &[(String, Bed)]) -> Vec<Section<'static>> {
-    let bare_of = |name, batch: usize| Section {
-        name,
+    let bare_of = |name: &str, batch: usize| Section {
+        name: name.to_owned(),
+        unit: UNIT,
         title: format!("ciphers, bare loop, {batch} a commit; the hot accounts fit in the cache"),
         cases: beds
             .iter()
@@ -210,7 +217,8 @@ pub(super) fn ciphers(beds: &[(String, Bed)]) -> Vec<Section<'static>> {
             .collect(),
     };
     let through_engine = Section {
-        name: "cipher-engine",
+        name: "cipher-engine".to_owned(),
+        unit: UNIT,
         title: "ciphers, through the engine, a thousand callers".to_owned(),
         cases: beds
             .iter()

@@ -74,7 +74,8 @@ impl Vaults {
         };
         let count = self.paths.len();
         Section {
-            name: "vaults",
+            name: "vaults".to_owned(),
+            unit: super::UNIT,
             title: format!(
                 "{count} encrypted vaults (chacha20), {CALLERS} callers; latency is a request's: \
                  finding or opening the vault, and its answer"

@@ -56,6 +56,26 @@ fn rust_types_json_and_the_proto_file_agree() {
         now_ms: 4,
     };
     check("PushResponse", &pushed);
+    let claim = Claim { gap: 1, length: 2, count: 3, digest: 4, ids: vec![5, u64::MAX] };
+    check("Claim", &claim);
+    check("ReconcileRequest", &ReconcileRequest { claims: vec![claim] });
+    let part = Part { length: 1, count: 2, digest: 3 };
+    check("Part", &part);
+    let finding = Finding {
+        equal: true,
+        parts: vec![part],
+        messages: messages.clone(),
+        wanted: vec![6],
+        length: 7,
+    };
+    check("Finding", &finding);
+    let reconciled = ReconcileResponse {
+        findings: vec![finding],
+        cursor: 1,
+        fingerprint: fingerprint.clone(),
+        now_ms: 2,
+    };
+    check("ReconcileResponse", &reconciled);
     check(
         "PullResponse",
         &PullResponse { messages, cursor: 1, more: true, fingerprint, now_ms: 2 },

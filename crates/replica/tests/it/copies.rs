@@ -4,8 +4,11 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
-use replica::{Error, Replica, Result, Transport};
+use protocol::{
+    ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse,
+    ReconcileRequest, ReconcileResponse,
+};
+use replica::{Error, PageStream, Replica, Result, Transport};
 
 use crate::support::{Device, MORNING_MS, MemoryServer};
 
@@ -120,27 +123,17 @@ impl Transport for LargeRefused {
         self.0.pull(token, cursor, limit)
     }
 
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
+        self.0.stream(token, cursor)
+    }
+
     fn push(&mut self, _: &str, _: &PushRequest) -> Result<PushResponse> {
         Err(Error::Refused { code: ErrorCode::TooLarge, message: "too large".into() })
     }
-}
 
-#[test]
-fn a_server_that_was_restored_gets_back_what_it_lost() {
-    let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
-    devices[0].write("INSERT INTO t VALUES (1, 'a')").unwrap();
-    devices[0].sync(&mut server);
-    let backup = server.messages.clone();
-    devices[0].write("INSERT INTO t VALUES (2, 'b')").unwrap();
-    devices[0].sync(&mut server);
-    server.messages = backup;
-    devices[1].write("INSERT INTO t VALUES (3, 'c')").unwrap();
-    devices[1].sync(&mut server);
-    let report = devices[0].sync(&mut server);
-    assert!(report.repaired && report.equal, "{report:?}");
-    devices[1].sync(&mut server);
-    assert_eq!(devices[1].texts("SELECT id || v FROM t"), ["1a", "2b", "3c"]);
+    fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+        self.0.reconcile(token, request)
+    }
 }
 
 #[test]

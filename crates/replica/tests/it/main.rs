@@ -5,8 +5,11 @@
 
 mod capture;
 mod chinook;
+mod conflicts;
 mod converge;
 mod copies;
+mod heal;
 mod schema;
+mod sealed;
 mod support;
 mod tracking;

@@ -2,12 +2,16 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crdt::{Fingerprint, Message};
-use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
-use replica::{Error, Replica, Report, Result, SyncOptions, Transport};
+use protocol::{
+    Claim, ClientRequest, ClientResponse, ErrorCode, Finding, Item, Part, PullResponse,
+    PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+};
+use replica::{Error, PageStream, Replica, Report, Result, SyncOptions, Transport};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -70,6 +74,20 @@ impl Transport for MemoryServer {
         self.answer(answer)
     }
 
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
+        let limit = if self.messages_count_max == 0 { 5 } else { self.messages_count_max };
+        let (mut pages, mut cursor) = (Vec::new(), cursor);
+        loop {
+            let page = self.pull(token, cursor, limit);
+            cursor = page.as_ref().map_or(cursor, |page| page.cursor);
+            let more = page.as_ref().is_ok_and(|page| page.more);
+            pages.push(page);
+            if !more {
+                return Ok(Box::new(pages.into_iter()));
+            }
+        }
+    }
+
     fn push(&mut self, _: &str, request: &PushRequest) -> Result<PushResponse> {
         self.check_count(request.messages.len())?;
         let known: BTreeMap<_, _> =
@@ -97,6 +115,55 @@ impl Transport for MemoryServer {
             now_ms: self.now_ms.get(),
         };
         self.answer(answer)
+    }
+
+    fn reconcile(&mut self, _: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+        let (mut end, mut findings) = (0, Vec::new());
+        for claim in &request.claims {
+            let start = end + claim.gap;
+            end = start + claim.length;
+            findings.push(self.find(claim, &(start..end)));
+        }
+        let answer = ReconcileResponse {
+            findings,
+            cursor: self.messages.len() as u64,
+            fingerprint: Some(self.fingerprint().into()),
+            now_ms: self.now_ms.get(),
+        };
+        self.answer(answer)
+    }
+}
+
+impl MemoryServer {
+    fn within(&self, moments: &Range<u64>) -> Vec<(&Message, u64)> {
+        let mut all: Vec<_> = self
+            .messages
+            .iter()
+            .filter(|message| moments.contains(&message.timestamp.moment()))
+            .map(|message| (message, Item::of(message.timestamp, &message.content).id))
+            .collect();
+        all.sort_by_key(|(message, _)| message.timestamp);
+        all
+    }
+
+    /// A range whose sums differ is one part; a claim of ids is answered at once.
+    fn find(&self, claim: &Claim, moments: &Range<u64>) -> Finding {
+        let here = self.within(moments);
+        let digest = here.iter().fold(0u64, |sum, (_, id)| sum.wrapping_add(*id));
+        let count = here.len() as u64;
+        if claim.ids.is_empty() && claim.count > 0 {
+            let equal = (count, digest) == (claim.count, claim.digest);
+            let part = Part { length: claim.length, count, digest };
+            let parts = if equal || count == 0 { vec![] } else { vec![part] };
+            return Finding { equal, parts, ..Finding::default() };
+        }
+        let missing = here.iter().filter(|(_, id)| !claim.ids.contains(id));
+        let is_wanted = |id: &u64| !here.iter().any(|(_, known)| known == id);
+        Finding {
+            messages: missing.map(|(message, _)| (*message).clone().into()).collect(),
+            wanted: claim.ids.iter().copied().filter(is_wanted).collect(),
+            ..Finding::default()
+        }
     }
 }
 

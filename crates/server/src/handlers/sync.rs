@@ -16,7 +16,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
-use prost::encoding::{DecodeContext, decode_key, skip_field};
 use protocol::{DRIFT_MS_MAX, ErrorCode, Message, PullResponse, PushRequest, PushResponse};
 use serde::Deserialize;
 use sync_store::{Batch, Page, Quota, Stored};
@@ -29,7 +28,7 @@ use utoipa_axum::routes;
 use crate::app::{App, blocking};
 use crate::clock;
 use crate::error::Refusal;
-use crate::extract::{Device, Encoding, RawBody, malformed};
+use crate::extract::{Device, Encoding, RawBody, check_count, malformed};
 use crate::openapi::{BODY, TOKEN, refusals};
 use crate::respond::{Reply, to_json};
 
@@ -77,35 +76,11 @@ async fn push(
 
 /// Everything that takes the processor's time, not the disk's.
 fn decode(body: RawBody, messages_count_max: usize, now_ms: u64) -> Result<Batch, Refusal> {
-    if body.encoding() == Encoding::Protobuf {
-        check_count(count_messages(body.bytes())?, messages_count_max)?;
-    }
+    body.check_count(messages_count_max, "messages")?;
     let request: PushRequest = body.decode()?;
-    check_count(request.messages.len(), messages_count_max)?;
+    check_count(request.messages.len(), messages_count_max, "messages")?;
     let checked = request.messages.into_iter().map(|message| check(message, now_ms));
     Ok(Batch::new(checked.collect::<Result<_, _>>()?)?)
-}
-
-fn check_count(count: usize, count_max: usize) -> Result<(), Refusal> {
-    if count <= count_max {
-        return Ok(());
-    }
-    let message = format!("a request has at most {count_max} messages here");
-    Err(Refusal::new(ErrorCode::TooLarge, message))
-}
-
-/// Counts without decoding: on the wire a message may take two bytes, in memory it takes at least
-/// 64.
-fn count_messages(mut body: &[u8]) -> Result<usize, Refusal> {
-    let mut count = 0;
-    while !body.is_empty() {
-        let (tag, wire_type) = decode_key(&mut body).map_err(|e| malformed(&e))?;
-        skip_field(wire_type, tag, &mut body, DecodeContext::default())
-            .map_err(|e| malformed(&e))?;
-        // `PushRequest` has one field.
-        count += usize::from(tag == 1);
-    }
-    Ok(count)
 }
 
 fn check(message: Message, now_ms: u64) -> Result<crdt::Message, Refusal> {

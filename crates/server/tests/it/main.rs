@@ -11,6 +11,7 @@ mod document;
 mod limits;
 mod openapi;
 mod operation;
+mod reconcile;
 mod sync;
 
 use std::net::SocketAddr;

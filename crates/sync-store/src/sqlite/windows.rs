@@ -18,6 +18,15 @@ pub(super) fn recorded(db: &Connection) -> Result<Vec<(Window, Fingerprint)>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Whether the recorded windows are those of the recorded state.
+pub(super) fn add_up(db: &Connection) -> Result<bool> {
+    let mut sum = Fingerprint::default();
+    for (_, window) in recorded(db)? {
+        sum += window;
+    }
+    Ok(sum == state(db)?.fingerprint)
+}
+
 /// Adds to the recorded windows what is in `all` and not in `known`.
 pub(super) fn add(
     db: &Connection,
@@ -50,18 +59,19 @@ fn write(db: &Connection, window: Window, sum: Fingerprint) -> Result<()> {
     Ok(())
 }
 
-/// Visits the messages of a range of moments in order of time.
+/// Visits the messages of a range of moments in order of time, at most `count_max`.
 fn scan(
     db: &Connection,
     moments: &Range<u64>,
+    count_max: usize,
     mut visit: impl FnMut(Timestamp, u128),
 ) -> Result<()> {
     let sql = "SELECT timestamp, hash FROM message WHERE timestamp >= ?1 AND timestamp < ?2
-               ORDER BY timestamp";
+               ORDER BY timestamp LIMIT ?3";
     let mut statement = db.prepare_cached(sql)?;
     // A timestamp's first bytes are its moment.
     let (start, end) = (moments.start.to_be_bytes(), moments.end.to_be_bytes());
-    let mut rows = statement.query((&start[..], &end[..]))?;
+    let mut rows = statement.query((&start[..], &end[..], to_column(count_max as u64)))?;
     while let Some(row) = rows.next()? {
         visit(timestamp(row, 0)?, u128::from_be_bytes(row.get(1)?));
     }
@@ -72,7 +82,7 @@ pub(super) fn parts(db: &Connection, ranges: &[Range<u64>], count: u64) -> Resul
     let cut = |moments: &Range<u64>| {
         let mut parts = Vec::new();
         let (mut sum, mut last) = (Fingerprint::default(), 0);
-        scan(db, moments, |timestamp, digest| {
+        scan(db, moments, usize::MAX, |timestamp, digest| {
             let moment = timestamp.moment();
             if sum.count >= count && moment != last {
                 parts.push(Part { end: moment, fingerprint: std::mem::take(&mut sum) });
@@ -88,13 +98,22 @@ pub(super) fn parts(db: &Connection, ranges: &[Range<u64>], count: u64) -> Resul
     ranges.iter().map(cut).collect()
 }
 
-pub(super) fn items(db: &Connection, ranges: &[Range<u64>]) -> Result<Vec<Vec<Item>>> {
-    let list = |moments: &Range<u64>| {
+pub(super) fn items(
+    db: &Connection,
+    ranges: &[Range<u64>],
+    count_max: usize,
+) -> Result<Vec<Vec<Item>>> {
+    let (mut lists, mut left) = (Vec::new(), count_max);
+    for moments in ranges {
+        if left == 0 {
+            break;
+        }
         let mut items = Vec::new();
-        scan(db, moments, |timestamp, hash| items.push(Item { timestamp, hash }))?;
-        Ok(items)
-    };
-    ranges.iter().map(list).collect()
+        scan(db, moments, left, |timestamp, hash| items.push(Item { timestamp, hash }))?;
+        left -= items.len();
+        lists.push(items);
+    }
+    Ok(lists)
 }
 
 /// State and windows from the contents of every message; the cursor is what it was, or the newest

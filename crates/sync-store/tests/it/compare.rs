@@ -86,7 +86,16 @@ pub(crate) async fn items_are_those_of_their_ranges(bed: &Bed) {
     let messages = spread();
     let vault = vault_with(bed, &messages).await;
     let moment = |index: usize| messages[index].timestamp.moment();
-    let found = vault.items(vec![0..moment(2), moment(7)..moment(9), 5 << 60..6 << 60]).await;
+    let ranges = vec![0..moment(2), moment(7)..moment(9), 5 << 60..6 << 60];
+    let counts = async |count_max| {
+        let found = vault.items(ranges.clone(), count_max).await.unwrap();
+        found.iter().map(Vec::len).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(0).await, [0; 0]);
+    assert_eq!(counts(2).await, [2]);
+    assert_eq!(counts(3).await, [2, 1]);
+    assert_eq!(counts(5).await, [2, 2, 0]);
+    let found = vault.items(ranges.clone(), usize::MAX).await;
     let expected = |range: Range<usize>| {
         let one = |m: &Message| (m.timestamp, Fingerprint::of(m.timestamp, &m.content).digest);
         messages[range].iter().map(one).collect::<Vec<_>>()

@@ -241,6 +241,11 @@ async fn hashes_and_nodes_that_were_changed_by_hand_are_found_and_made_anew() {
         assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
         assert_eq!((vault.state().await.unwrap(), vault.windows().await.unwrap()), before, "{sql}");
     }
+    // Who only asks for the windows gets the right ones, too.
+    let sql = "UPDATE warren.node SET count = count + 1 WHERE window_id = 3 AND vault_id =";
+    client.batch_execute(&format!("{sql} {id}")).await.unwrap();
+    assert_eq!(vault.windows().await.unwrap(), before.1);
+    assert!(vault.verify().await.unwrap().is_equal());
 }
 
 #[tokio::test]

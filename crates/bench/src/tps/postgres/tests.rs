@@ -12,7 +12,7 @@ const DURATION: Duration = Duration::from_millis(200);
 
 fn loaded(folder: &TempDir) -> Postgres {
     let postgres = Postgres::start(folder.path()).unwrap();
-    postgres.load(ROWS, &ProgressBar::hidden()).unwrap();
+    load(&postgres, ROWS, &ProgressBar::hidden()).unwrap();
     postgres
 }
 
@@ -38,7 +38,7 @@ fn every_setting_commits_whole_transactions() {
     let postgres = loaded(&folder);
     for synchronous_commit in [true, false] {
         for (setting, _) in published(synchronous_commit) {
-            let sample = postgres.run(setting, apart, DURATION).unwrap();
+            let sample = run(&postgres, setting, apart, DURATION).unwrap();
             assert!(sample.transactions > 0 && sample.latency.is_some(), "{setting:?}");
             if setting.isolation == Isolation::ReadCommitted {
                 assert_eq!(facts(&sample), (0.0, 0.0), "{setting:?}");
@@ -46,10 +46,10 @@ fn every_setting_commits_whole_transactions() {
             // Eight connections, each with a transaction in so many milliseconds or more.
             let delays = setting.delay * if setting.extra_query { 2 } else { 1 };
             assert!(sample.rate() <= 8.0 / delays.as_secs_f64(), "{setting:?}: {sample:?}");
-            postgres.check_sum(ROWS).unwrap();
+            check_sum(&postgres, ROWS).unwrap();
         }
     }
-    postgres.check_sum(ROWS + 1).unwrap_err();
+    check_sum(&postgres, ROWS + 1).unwrap_err();
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn published_figures_stand_beside_synchronous_commits() {
         let mark = if synchronous_commit { "on" } else { "off" };
         assert!(cases.iter().all(|case| case.name.ends_with(mark)));
         (cases[0].run)(DURATION).unwrap();
-        postgres.check_sum(ROWS).unwrap();
+        check_sum(&postgres, ROWS).unwrap();
     }
 }
 
@@ -73,7 +73,7 @@ fn conflicts_and_deadlocks_are_counted_and_tried_again() {
     let folder = TempDir::new().unwrap();
     let postgres = loaded(&folder);
     let same = |_| Pair { debit: 1, credit: 2 };
-    let sample = postgres.run(setting(Isolation::Serializable), same, DURATION).unwrap();
+    let sample = run(&postgres, setting(Isolation::Serializable), same, DURATION).unwrap();
     let (retries, deadlocks) = facts(&sample);
     assert!(sample.transactions > 0 && retries > 0.0 && deadlocks == 0.0, "{sample:?}");
 
@@ -83,10 +83,10 @@ fn conflicts_and_deadlocks_are_counted_and_tried_again() {
     };
     // A deadlock is found after `deadlock_timeout`, a second.
     let duration = Duration::from_secs(2);
-    let sample = postgres.run(setting(Isolation::ReadCommitted), crossing, duration).unwrap();
+    let sample = run(&postgres, setting(Isolation::ReadCommitted), crossing, duration).unwrap();
     let (retries, deadlocks) = facts(&sample);
     assert!(deadlocks > 0.0 && retries >= deadlocks, "{sample:?}");
-    postgres.check_sum(ROWS).unwrap();
+    check_sum(&postgres, ROWS).unwrap();
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn the_server_says_what_it_runs_with_and_ends_with_its_value() {
     assert_eq!(value("default_transaction_isolation"), "read committed");
     assert_eq!(value("max_wal_size"), "4GB");
 
-    let pid = postgres.server.pid().to_string();
-    let port = postgres.server.config().get_ports()[0];
+    let pid = postgres.pid().to_string();
+    let port = postgres.config().get_ports()[0];
     let lives = || Command::new("kill").args(["-0", &pid]).output().unwrap().status.success();
     assert!(lives());
     TcpStream::connect(("127.0.0.1", port)).unwrap();

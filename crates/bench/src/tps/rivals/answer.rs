@@ -3,13 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
-use serde::de::DeserializeOwned;
+use anyhow::ensure;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::plan::DriverPlan;
-use super::process::Output;
 use crate::measure::{Latency, Sample};
 
 /// Who drives what.
@@ -54,17 +51,6 @@ pub(in crate::tps) struct Settings {
     pub(in crate::tps) cache_size: i64,
 }
 
-/// What the one line says, or the error that it names.
-pub(super) fn parse<T: DeserializeOwned>(output: &Output) -> anyhow::Result<T> {
-    let parsed: Result<Value, _> = serde_json::from_str(&output.stdout);
-    if let Some(error) = parsed.as_ref().ok().and_then(|answer| answer["error"].as_str()) {
-        bail!("{error}");
-    }
-    output.check()?;
-    let answer = parsed.context("an answer that is not one line of JSON")?;
-    serde_json::from_value(answer).context("an answer that is not of Format 7")
-}
-
 impl Answer {
     /// Was it the work of the plan, with the plan's durability?
     pub(super) fn check(&self, plan: &DriverPlan<'_>) -> anyhow::Result<()> {
@@ -83,7 +69,7 @@ impl Answer {
 
     pub(super) fn to_sample(&self) -> Sample {
         let Percentiles { p50, p95, p99, max } = self.latency_us;
-        let latency = Latency { p50_us: p50, p95_us: p95, p99_us: p99, max_us: max };
+        let latency = Latency { mean_us: None, p50_us: p50, p95_us: p95, p99_us: p99, max_us: max };
         let elapsed = Duration::from_secs_f64(self.seconds);
         Sample { latency: Some(latency), ..Sample::new(self.transactions, elapsed) }
     }

@@ -58,7 +58,7 @@ fn a_driver_gets_the_plan_and_its_answer_becomes_a_sample() {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let run = format!("cat > '{}'; echo '{}'", seen.display(), answer());
-    let found = Found { drivers: vec![fake(folder.path(), &run)], absent: Vec::new() };
+    let found = Found { present: vec![fake(folder.path(), &run)], absent: Vec::new() };
     let mut cases = cases(&found, workload());
     let [case] = &mut cases[..] else { panic!("one driver, one case") };
     assert_eq!(case.name, "fake 1.2.3");
@@ -142,7 +142,7 @@ fn a_driver_is_built_and_one_that_cannot_be_is_absent_with_the_reason() {
     fs::create_dir(rivals.join("shared")).unwrap();
     let target = folder.path().join("target");
     let found = find(&rivals, &target, &ProgressBar::hidden());
-    let names: Vec<&str> = found.drivers.iter().map(|d| d.about.driver.as_str()).collect();
+    let names: Vec<&str> = found.present.iter().map(|d| d.about.driver.as_str()).collect();
     assert_eq!(names, ["fake"]);
     let [broken, silent] = &found.absent[..] else { panic!("two: {:?}", found.absent) };
     assert_eq!((broken.name.as_str(), silent.name.as_str()), ("broken", "silent"));
@@ -154,5 +154,5 @@ fn a_driver_is_built_and_one_that_cannot_be_is_absent_with_the_reason() {
 fn without_the_folder_the_rivals_are_absent() {
     let found = find(Path::new("no/such/folder"), Path::new("target"), &ProgressBar::hidden());
     let [absent] = &found.absent[..] else { panic!("one: {:?}", found.absent) };
-    assert!(found.drivers.is_empty() && absent.reason.contains("no/such/folder"), "{absent:?}");
+    assert!(found.present.is_empty() && absent.reason.contains("no/such/folder"), "{absent:?}");
 }

@@ -118,11 +118,25 @@ BEGIN
 END
 $$;
 
+-- If they do not add up to the vault's row, all is made anew first.
 CREATE OR REPLACE FUNCTION warren.windows(of_vault uuid)
 RETURNS TABLE (window_id integer, held bigint, lanes bigint[])
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM sound_root(of_vault);
+    -- In one statement, so of one moment.
+    IF EXISTS (
+        SELECT FROM vault AS v CROSS JOIN LATERAL (
+            SELECT coalesce(sum(n.count), 0) AS count, coalesce(sum(n.lane0), 0) AS lane0,
+                coalesce(sum(n.lane1), 0) AS lane1, coalesce(sum(n.lane2), 0) AS lane2,
+                coalesce(sum(n.lane3), 0) AS lane3
+            FROM node AS n WHERE n.vault_id = of_vault
+        ) AS s
+        WHERE v.vault_id = of_vault AND (v.count, v.lane0, v.lane1, v.lane2, v.lane3)
+            IS DISTINCT FROM (s.count, s.lane0, s.lane1, s.lane2, s.lane3)
+    ) THEN
+        PERFORM rebuild(of_vault);
+    END IF;
     RETURN QUERY SELECT n.window_id, n.count, ARRAY[n.lane0, n.lane1, n.lane2, n.lane3]
     FROM node AS n WHERE n.vault_id = of_vault ORDER BY n.window_id;
 END
@@ -166,19 +180,27 @@ END
 $$;
 
 -- The messages of ranges of moments: 16 bytes of timestamp and 16 of hash each, a row per range.
-CREATE OR REPLACE FUNCTION warren.items(of_vault uuid, starts bytea[], ends bytea[])
-RETURNS TABLE (range_place integer, list bytea)
+-- At most `count_max` in all: the range in which these are reached is the last.
+CREATE OR REPLACE FUNCTION warren.items(
+    of_vault uuid, starts bytea[], ends bytea[], count_max bigint
+) RETURNS TABLE (list bytea)
 LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    remaining bigint := count_max;
 BEGIN
     FOR place IN 1..cardinality(starts) LOOP
-        RETURN QUERY
-        SELECT place, string_agg(
-            m.timestamp || int8send(m.hash_high) || int8send(m.hash_low), ''::bytea
-            ORDER BY m.timestamp)
-        FROM message AS m
-        WHERE m.vault_id = of_vault AND m.timestamp >= starts[place]
-            AND m.timestamp < ends[place]
-        HAVING count(*) > 0;
+        EXIT WHEN remaining <= 0;
+        SELECT coalesce(string_agg(
+            i.timestamp || int8send(i.hash_high) || int8send(i.hash_low), ''::bytea
+            ORDER BY i.timestamp), '') INTO list
+        FROM (
+            SELECT m.timestamp, m.hash_high, m.hash_low FROM message AS m
+            WHERE m.vault_id = of_vault AND m.timestamp >= starts[place]
+                AND m.timestamp < ends[place]
+            ORDER BY m.timestamp LIMIT remaining
+        ) AS i;
+        remaining := remaining - length(list) / 32;
+        RETURN NEXT;
     END LOOP;
 END
 $$;

@@ -18,13 +18,13 @@ const REASON_CHARS_MAX: usize = 400;
 
 /// How a driver is started.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
-    pub(super) program: PathBuf,
-    pub(super) arguments: Vec<PathBuf>,
+pub(crate) struct Program {
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<PathBuf>,
 }
 
 impl Program {
-    pub(super) fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
         command
@@ -33,15 +33,15 @@ impl Program {
 
 /// What a program said before it ended.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(crate) struct Output {
     status: ExitStatus,
-    pub(super) stdout: String,
+    pub(crate) stdout: String,
     stderr: String,
 }
 
 impl Output {
     /// Did it succeed? Else says why not, in few words.
-    pub(super) fn check(&self) -> anyhow::Result<()> {
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
         if self.status.success() {
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl Output {
 }
 
 /// Runs a program to its end, at most for so long. The input is small enough for a pipe, or read.
-pub(super) fn run(
+pub(crate) fn run(
     command: &mut Command,
     input: &str,
     time_max: Duration,

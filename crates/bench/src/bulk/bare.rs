@@ -1,0 +1,65 @@
+//! The bare loop: SQLite called directly.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crdt::Message;
+use engine::{Cipher, Encryption, Key, Profile};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use crate::measure::time;
+
+const SCHEMA: &str = "CREATE TABLE message (seq INTEGER PRIMARY KEY, \
+    timestamp BLOB NOT NULL UNIQUE, content BLOB NOT NULL)";
+
+/// Stores the messages in a fresh file, with an fsync per page.
+pub(super) fn store(
+    path: &Path,
+    encryption: &Encryption,
+    messages: &[Message],
+    page: usize,
+) -> anyhow::Result<Duration> {
+    let db = open(path, encryption)?.0;
+    let ((), took) = time(|| insert(&db, messages, page))?;
+    Ok(took)
+}
+
+fn open(path: &Path, encryption: &Encryption) -> anyhow::Result<(Connection, Option<Cipher>)> {
+    let opened = engine::open_connection(path, encryption, Profile::SERVER, false, true)?;
+    opened.0.pragma_update(None, "synchronous", "FULL")?;
+    opened.0.execute_batch(SCHEMA)?;
+    Ok(opened)
+}
+
+fn insert(db: &Connection, messages: &[Message], page: usize) -> anyhow::Result<()> {
+    let sql = "INSERT INTO message (timestamp, content) VALUES (?1, ?2)";
+    let mut statement = db.prepare(sql)?;
+    for page in messages.chunks(page) {
+        db.execute_batch("BEGIN IMMEDIATE")?;
+        for message in page {
+            statement.execute((message.timestamp.to_bytes(), &message.content[..]))?;
+        }
+        db.execute_batch("COMMIT")?;
+    }
+    Ok(())
+}
+
+/// What decides the cost of a commit, as read back. The server acknowledges with the same.
+pub(super) fn settings(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    let encryption = Encryption::Key { key: Key::generate(), cipher: None };
+    let (db, cipher) = open(path, &encryption)?;
+    let cipher = cipher.map_or("none", Cipher::name);
+    let mut settings = vec![("cipher".to_owned(), cipher.to_owned())];
+    for name in ["journal_mode", "synchronous", "page_size"] {
+        let value = db.query_row(&format!("PRAGMA {name}"), [], |row| {
+            Ok(match row.get(0)? {
+                Value::Integer(value) => value.to_string(),
+                Value::Text(text) => text,
+                other => format!("{other:?}"),
+            })
+        })?;
+        settings.push((name.to_owned(), value));
+    }
+    Ok(settings)
+}

@@ -1,0 +1,140 @@
+//! Pages over HTTP: to Warren, and to a server that only reads them.
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use bytes::Bytes;
+use crdt::Message;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use hyper::service::service_fn;
+use hyper::{Request, Response, server};
+use hyper_util::rt::TokioIo;
+use prost::Message as _;
+use protocol::{JSON, PROTOBUF, PushRequest, PushResponse};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use crate::http::Connection;
+use crate::measure::now;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Protobuf,
+    Json,
+}
+
+/// Requests, ready to be sent.
+#[derive(Debug)]
+pub(super) struct Pages {
+    encoding: Encoding,
+    bodies: Vec<Bytes>,
+}
+
+impl Encoding {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Protobuf => "protobuf",
+            Self::Json => "JSON",
+        }
+    }
+
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Protobuf => PROTOBUF,
+            Self::Json => JSON,
+        }
+    }
+}
+
+impl Pages {
+    pub(super) fn new(encoding: Encoding, pages: &[Vec<Message>]) -> anyhow::Result<Self> {
+        let bodies = pages.iter().map(|page| {
+            let push = PushRequest { messages: page.iter().cloned().map(Into::into).collect() };
+            Ok(match encoding {
+                Encoding::Protobuf => push.encode_to_vec().into(),
+                Encoding::Json => serde_json::to_vec(&push)?.into(),
+            })
+        });
+        Ok(Self { encoding, bodies: bodies.collect::<anyhow::Result<_>>()? })
+    }
+
+    /// The next page goes when the last one is acknowledged. `count` messages must be stored.
+    pub(super) async fn push(
+        &self,
+        address: SocketAddr,
+        token: &str,
+        count: usize,
+    ) -> anyhow::Result<Duration> {
+        // The bare loop's file is made before its clock starts, too.
+        let nothing = Self::new(self.encoding, &[Vec::new()])?;
+        nothing.send(address, token, |_| Ok(())).await?;
+        let mut stored = 0;
+        let took = self.send(address, token, |answer| {
+            let response: PushResponse = match self.encoding {
+                Encoding::Protobuf => PushResponse::decode(answer)?,
+                Encoding::Json => serde_json::from_slice(&answer)?,
+            };
+            stored += response.stored;
+            Ok(())
+        });
+        let took = took.await?;
+        ensure!(stored == count as u64, "the server stored {stored} of {count} messages");
+        Ok(took)
+    }
+
+    /// To one that does nothing with them.
+    pub(super) async fn move_bytes(&self, address: SocketAddr) -> anyhow::Result<Duration> {
+        self.send(address, "", |_| Ok(())).await
+    }
+
+    async fn send(
+        &self,
+        address: SocketAddr,
+        token: &str,
+        mut answered: impl FnMut(Bytes) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Duration> {
+        let mut connection = Connection::open(address).await?;
+        let start = now();
+        for body in &self.bodies {
+            let request = Request::builder()
+                .method("POST")
+                .uri("/v1/sync/delta")
+                .header(CONTENT_TYPE, self.encoding.media_type())
+                .header(ACCEPT, self.encoding.media_type())
+                .header(AUTHORIZATION, format!("Bearer {token}"))
+                .body(Full::new(body.clone()))?;
+            answered(connection.send(request).await?.success()?)?;
+        }
+        Ok(start.elapsed())
+    }
+}
+
+/// Reads bodies, and answers when they are there.
+pub(super) fn start_sink(runtime: &Runtime) -> anyhow::Result<SocketAddr> {
+    let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+    let listener = listener.context("a free port")?;
+    let address = listener.local_addr()?;
+    // It ends with the runtime.
+    runtime.spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // Who breaks off is of no interest here: the caller sees it.
+            tokio::spawn(async move {
+                let connection = server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), service_fn(read));
+                drop(connection.await);
+            });
+        }
+    });
+    Ok(address)
+}
+
+async fn read(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let mut body = request.into_body();
+    // Each frame is dropped as it comes.
+    while let Some(Ok(_)) = body.frame().await {}
+    Ok(Response::new(Full::new(Bytes::from_static(b"read"))))
+}

@@ -1,0 +1,235 @@
+//! On PostgreSQL: the two published ways, beside what the rows cost by themselves, at several
+//! distances from the database.
+//!
+//! The published table: one row per message, and a trie per group kept as one JSON document that
+//! is read, changed and written back in the same transaction.
+
+mod ways;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use crdt::Message;
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::proxy::Proxy;
+use super::trie::Trie;
+use super::{Run, UNIT, sample};
+use crate::measure::{Spread, now, time};
+use crate::postgres::Postgres;
+use crate::suite::{Case, Section, Table};
+
+/// Messages stored to learn how long a statement takes.
+const TRIAL: usize = 200;
+/// Of round trips, before a table.
+const PINGS: usize = 21;
+const SCHEMA: &str = "\
+    CREATE TABLE messages (group_id TEXT, timestamp TEXT, content BYTEA, \
+                           PRIMARY KEY (group_id, timestamp));
+    CREATE TABLE merkles (group_id TEXT PRIMARY KEY, merkle TEXT);";
+const EMPTY: &str = "TRUNCATE messages, merkles; CHECKPOINT";
+
+/// Seconds as published, on other machines: one by one, in one statement, in pages.
+struct Published {
+    count: usize,
+    one: Option<f64>,
+    text: Option<f64>,
+    pages: Option<f64>,
+}
+
+const PUBLISHED: [Published; 3] = [
+    Published { count: 4_000, one: Some(6.9), text: None, pages: None },
+    Published { count: 40_000, one: Some(59.0), text: Some(7.2), pages: None },
+    Published { count: 169_000, one: None, text: None, pages: Some(30.0) },
+];
+const PUBLISHED_NOTE: &str = "published, elsewhere: 4,000 messages one by one 6.9 s; 40,000 one \
+    by one 59 s, in one statement 7.2 s, later 5 s; 169,000 in one statement crashed, in pages \
+    about 30 s";
+
+/// How messages get there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// A statement over arrays, without a trie.
+    Arrays,
+    /// A statement per message.
+    One,
+    /// Statements with the values as text, of so many messages.
+    Text(usize),
+}
+
+/// Tables, and notes.
+pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, Vec<String>)> {
+    let postgres = Postgres::start(folder)?;
+    postgres.runtime().block_on(async {
+        postgres.connect().await?.batch_execute(SCHEMA).await.context("the published tables")
+    })?;
+    let mut tables = Vec::new();
+    let mut notes = vec![format!("PostgreSQL: {}", postgres.settings_text()?)];
+    notes.push(PUBLISHED_NOTE.to_owned());
+    for &latency_ms in &run.plan.latencies_ms {
+        let way = Distance::new(&postgres, latency_ms)?;
+        let ping_ms = way.ping_ms()?;
+        for &count in &run.plan.counts {
+            let messages = run.messages(count)?;
+            let arrays = "one statement over binary arrays, no trie";
+            let mut cases = vec![way.case(arrays, Way::Arrays, &messages)];
+            if let Some(skipped) = way.too_long(count, run.plan.case_max)? {
+                notes.push(skipped);
+            } else {
+                cases.push(way.published(Way::One, &messages, count));
+            }
+            cases.push(way.published(Way::Text(count), &messages, count));
+            if run.plan.page < count {
+                cases.push(way.published(Way::Text(run.plan.page), &messages, count));
+            }
+            let section = Section {
+                name: format!("postgres-{count}-{latency_ms}ms"),
+                unit: UNIT,
+                title: format!(
+                    "{count} messages on PostgreSQL, {latency_ms} ms to it and back ({ping_ms:.1} \
+                     ms measured), synchronous_commit on"
+                ),
+                cases,
+            };
+            tables.push(run.measure(section)?);
+        }
+    }
+    Ok((tables, notes))
+}
+
+/// A server, and the way there.
+struct Distance<'a> {
+    postgres: &'a Postgres,
+    config: Config,
+    latency_ms: u64,
+    _proxy: Option<Proxy>,
+}
+
+impl<'a> Distance<'a> {
+    fn new(postgres: &'a Postgres, latency_ms: u64) -> anyhow::Result<Self> {
+        let mut config = postgres.config().clone();
+        let mut proxy = None;
+        if latency_ms > 0 {
+            let port = *config.get_ports().first().context("a port")?;
+            let to = SocketAddr::from(([127, 0, 0, 1], port));
+            let started = Proxy::start(to, Duration::from_millis(latency_ms))?;
+            config = with_port(&config, started.address.port());
+            proxy = Some(started);
+        }
+        Ok(Self { postgres, config, latency_ms, _proxy: proxy })
+    }
+
+    async fn connect(&self) -> anyhow::Result<Client> {
+        let (client, connection) = self.config.connect(NoTls).await.context("PostgreSQL")?;
+        // It ends with the client, whose calls report what goes wrong.
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    /// The median of what a statement takes that does nothing.
+    fn ping_ms(&self) -> anyhow::Result<f64> {
+        self.postgres.runtime().block_on(async {
+            let client = self.connect().await?;
+            let mut waits = Vec::with_capacity(PINGS);
+            for _ in 0..PINGS {
+                let start = now();
+                client.batch_execute("").await?;
+                waits.push(start.elapsed().as_secs_f64() * 1_000.0);
+            }
+            Ok(Spread::of(waits).median)
+        })
+    }
+
+    /// What would be said in place of figures, if one by one took longer than allowed.
+    fn too_long(&self, count: usize, allowed: Duration) -> anyhow::Result<Option<String>> {
+        let trial = super::Changes::apart(100, 0, 1).next(TRIAL, super::NODE)?;
+        let (_, took) = time(|| self.store(Way::One, &trial))?;
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let seconds = took.as_secs_f64() * count as f64 / TRIAL as f64;
+        Ok((seconds > allowed.as_secs_f64()).then(|| {
+            format!(
+                "skipped: {count} messages one by one at {} ms would take about {seconds:.0} s, \
+                 more than the {} s of --case-seconds-max",
+                self.latency_ms,
+                allowed.as_secs()
+            )
+        }))
+    }
+
+    fn case<'s>(&'s self, name: impl Into<String>, way: Way, messages: &'s [Message]) -> Case<'s> {
+        Case::new(name, move |_| Ok(sample(messages.len(), self.store(way, messages)?)))
+    }
+
+    /// With the published figure, which has its own distance.
+    fn published<'s>(&'s self, way: Way, messages: &'s [Message], count: usize) -> Case<'s> {
+        let name = match way {
+            Way::Arrays => "arrays".to_owned(),
+            Way::One => "a prepared statement per message".to_owned(),
+            Way::Text(page) if page == count => "one statement as text".to_owned(),
+            Way::Text(page) => format!("statements as text of {page} messages each"),
+        };
+        let case = self.case(name, way, messages);
+        let published = PUBLISHED.iter().find(|published| published.count == count);
+        let seconds = published.and_then(|published| match way {
+            Way::Arrays => None,
+            Way::One => published.one,
+            Way::Text(page) if page == count => published.text,
+            Way::Text(_) => published.pages,
+        });
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        match seconds {
+            Some(seconds) if self.latency_ms == 0 => case.published(count as f64 / seconds),
+            _ => case,
+        }
+    }
+
+    /// Into empty tables; connecting does not count.
+    fn store(&self, way: Way, messages: &[Message]) -> anyhow::Result<Duration> {
+        self.postgres.runtime().block_on(async {
+            self.postgres.connect().await?.batch_execute(EMPTY).await?;
+            let mut client = self.connect().await?;
+            let start = now();
+            let stored = match way {
+                Way::Arrays => ways::arrays(&client, messages).await?,
+                Way::One => ways::one(&mut client, messages).await?,
+                Way::Text(page) => {
+                    let mut stored = 0;
+                    for page in messages.chunks(page) {
+                        stored += ways::text(&client, page).await?;
+                    }
+                    stored
+                }
+            };
+            let elapsed = start.elapsed();
+            ensure!(stored == messages.len(), "stored {stored} of {} messages", messages.len());
+            Ok(elapsed)
+        })
+    }
+}
+
+/// The same through another port of this machine.
+fn with_port(config: &Config, port: u16) -> Config {
+    let mut other = Config::new();
+    other.host("127.0.0.1").port(port);
+    if let Some(user) = config.get_user() {
+        other.user(user);
+    }
+    if let Some(password) = config.get_password() {
+        other.password(password);
+    }
+    if let Some(name) = config.get_dbname() {
+        other.dbname(name);
+    }
+    other
+}
+
+/// Adds timestamps that were new to the group's trie.
+fn changed(document: Option<&str>, new: &[(u64, String)]) -> anyhow::Result<String> {
+    let mut trie: Trie = document.map_or_else(|| Ok(Trie::default()), serde_json::from_str)?;
+    for (millis, text) in new {
+        trie.insert(*millis, text);
+    }
+    Ok(serde_json::to_string(&trie)?)
+}

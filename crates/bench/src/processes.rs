@@ -1,0 +1,104 @@
+//! What other processes use, as Linux tells in `/proc`: processor time and memory.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// A process, what it started, or both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Processes {
+    pub(crate) root: u32,
+    pub(crate) part: Part,
+}
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Root,
+    /// Where the root only starts them.
+    Children,
+}
+
+/// `sysconf(_SC_CLK_TCK)`, which has been 100 on Linux for ever.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+impl Processes {
+    /// This one.
+    pub(crate) fn own() -> Self {
+        Self { root: std::process::id(), part: Part::Root }
+    }
+
+    /// Seconds of processor time so far, of those that run.
+    pub(crate) fn cpu_seconds(self) -> f64 {
+        self.all().into_iter().filter_map(cpu_ticks).sum::<f64>() / TICKS_PER_SECOND
+    }
+
+    /// Megabytes in memory.
+    pub(crate) fn memory_mb(self) -> f64 {
+        self.all().into_iter().filter_map(|pid| status_mb(pid, "VmRSS:")).sum()
+    }
+
+    /// The most megabytes that the process itself ever had in memory.
+    pub(crate) fn memory_peak_mb(self) -> Option<f64> {
+        status_mb(self.root, "VmHWM:")
+    }
+
+    fn all(self) -> Vec<u32> {
+        if self.part == Part::Root {
+            return vec![self.root];
+        }
+        let parents = parents();
+        let mut all = vec![self.root];
+        let mut index = 0;
+        while index < all.len() {
+            let parent = all[index];
+            all.extend(parents.iter().filter(|(_, of)| **of == parent).map(|(pid, _)| *pid));
+            index += 1;
+        }
+        all.split_off(1)
+    }
+}
+
+/// Parent by process.
+fn parents() -> BTreeMap<u32, u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid: u32| Some((pid, stat_field(pid, 1)?.parse().ok()?))).collect()
+}
+
+fn cpu_ticks(pid: u32) -> Option<f64> {
+    let user: f64 = stat_field(pid, 11)?.parse().ok()?;
+    let system: f64 = stat_field(pid, 12)?.parse().ok()?;
+    Some(user + system)
+}
+
+/// By its place after the name, which may hold anything.
+fn stat_field(pid: u32, index: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(index).map(str::to_owned)
+}
+
+fn status_mb(pid: u32, name: &str) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kib * 1_024.0 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_counts_until_it_ends() {
+        let own = Processes::own();
+        assert!(own.memory_mb() > 1.0 && own.cpu_seconds() >= 0.0);
+        assert!(own.memory_peak_mb().unwrap() > 1.0);
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let without = Processes { part: Part::Children, ..own };
+        assert!(without.all().contains(&child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!without.all().contains(&child.id()));
+    }
+}

@@ -1,0 +1,58 @@
+//! What a benchmark says: on what it was measured, its tables, what could not be had.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::html;
+use crate::machine::Machine;
+use crate::suite::Table;
+use crate::text;
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// `bulk`, `reconcile`, `sync` or `tps`.
+    pub benchmark: &'static str,
+    /// On what.
+    pub machine: Machine,
+    /// The command line.
+    pub command: String,
+    /// Names and values, as read back.
+    pub settings: Vec<(String, String)>,
+    /// In the order in which they were asked for.
+    pub tables: Vec<Table>,
+    /// What could not be measured here, and why; what others do for each message.
+    pub notes: Vec<String>,
+    #[serde(skip)]
+    pub(crate) title: &'static str,
+    /// One paragraph.
+    #[serde(skip)]
+    pub(crate) lead: &'static str,
+}
+
+impl Report {
+    /// As a page of its own.
+    pub fn html(&self) -> String {
+        html::render(&html::Page {
+            title: self.title,
+            lead: self.lead,
+            machine: &self.machine,
+            command: &self.command,
+            settings: &self.settings,
+            tables: &self.tables,
+            notes: &self.notes,
+        })
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.machine)?;
+        let settings: Vec<String> =
+            self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        writeln!(f, "{}\n", settings.join(", "))?;
+        write!(f, "{}", text::text(&self.tables))?;
+        self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
+    }
+}

@@ -1,0 +1,98 @@
+//! What others would pick instead: programs in `bench/rivals`, built or installed when they are
+//! first wanted (`docs/formats/7-rival-drivers.md`).
+//!
+//! # Invariants
+//! - A rival that cannot be had on this machine is absent, with the reason; it has no figures.
+
+pub(crate) mod process;
+pub(crate) mod server;
+pub(crate) mod setup;
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use indicatif::ProgressBar;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use self::process::{Output, Program};
+use self::setup::Kind;
+
+/// Where everything goes that comes from building or installing a rival.
+pub(crate) const TARGET: &str = "target/rivals";
+
+/// Rivals of one kind.
+#[derive(Debug)]
+pub(crate) struct Found<T> {
+    pub(crate) present: Vec<T>,
+    pub(crate) absent: Vec<Absent>,
+}
+
+/// A rival that cannot be measured here.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Absent {
+    pub(crate) name: String,
+    pub(crate) reason: String,
+}
+
+impl Absent {
+    /// For the notes of a report.
+    pub(crate) fn note(&self) -> String {
+        format!("absent: {} ({})", self.name, self.reason)
+    }
+}
+
+/// Which rivals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) kind: Kind,
+    /// `None` for all of the kind.
+    pub(crate) names: Option<&'a [&'a str]>,
+}
+
+/// Builds or installs what is in the folder `rivals`, where that was not done before, and starts
+/// it. All that comes from it goes into `target`, and the folder stays as it is.
+pub(crate) fn find<T>(
+    wanted: Wanted<'_>,
+    rivals: &Path,
+    target: &Path,
+    bar: &ProgressBar,
+    start: impl Fn(Program) -> anyhow::Result<T>,
+) -> Found<T> {
+    let mut found = Found { present: Vec::new(), absent: Vec::new() };
+    let mut folders = match setup::folders(wanted.kind, rivals) {
+        Ok(folders) => folders,
+        Err(error) => {
+            found.absent.push(Absent { name: "rivals".to_owned(), reason: format!("{error:#}") });
+            return found;
+        }
+    };
+    if let Some(names) = wanted.names {
+        folders.retain(|(name, _)| names.contains(&name.as_str()));
+        let missing = names.iter().filter(|name| folders.iter().all(|(found, _)| found != *name));
+        found.absent.extend(missing.map(|name| Absent {
+            name: (*name).to_owned(),
+            reason: format!("there is no such folder in {}", rivals.display()),
+        }));
+    }
+    for (name, folder) in folders {
+        bar.set_message(format!("{name}: building"));
+        match setup::prepare(&name, &folder, target).and_then(&start) {
+            Ok(rival) => found.present.push(rival),
+            Err(error) => found.absent.push(Absent { name, reason: format!("{error:#}") }),
+        }
+    }
+    found
+}
+
+/// What the one line says, or the error that it names.
+pub(crate) fn parse<T: DeserializeOwned>(output: &Output) -> anyhow::Result<T> {
+    let parsed: Result<Value, _> = serde_json::from_str(&output.stdout);
+    if let Some(error) = parsed.as_ref().ok().and_then(|answer| answer["error"].as_str()) {
+        bail!("{error}");
+    }
+    output.check()?;
+    let answer = parsed.context("an answer that is not one line of JSON")?;
+    serde_json::from_value(answer).context("an answer that is not of Format 7")
+}

@@ -1,0 +1,162 @@
+//! Rivals that are servers: started with a plan, asked over HTTP, ended by closing their standard
+//! input, which the system does if the benchmark is killed.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::process::{self, Program};
+
+/// For a server to say who it is. Python takes a second to load what it is made of.
+const ABOUT_TIME_MAX: Duration = Duration::from_mins(1);
+/// For it to answer.
+const START_TIME_MAX: Duration = Duration::from_mins(1);
+/// For it to end, workers included.
+const END_TIME_MAX: Duration = Duration::from_secs(20);
+/// Of its first line.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// Which server, and what it does for each message.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct About {
+    pub(crate) server: String,
+    pub(crate) version: String,
+    pub(crate) runtime: String,
+    /// Durability, encryption at rest, deduplication: a sentence each.
+    pub(crate) does: String,
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}; {}): {}", self.server, self.version, self.runtime, self.does)
+    }
+}
+
+/// One that can be started here.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) about: About,
+    program: Program,
+}
+
+/// How to start it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Plan<'a> {
+    /// Empty; for all its files.
+    pub(crate) folder: &'a Path,
+    pub(crate) workers: usize,
+    /// `None`: as the server has it.
+    pub(crate) journal_mode: Option<&'static str>,
+    /// `None`: as the server has it.
+    pub(crate) synchronous: Option<&'static str>,
+}
+
+/// A running server; it ends with this value.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    end: Receiver<()>,
+    pub(crate) address: String,
+}
+
+/// Its first line.
+#[derive(Debug, Deserialize)]
+struct Said {
+    address: String,
+    settings: Value,
+}
+
+impl Service {
+    /// One that says who it is; what was installed may still not run on this machine.
+    pub(crate) fn ask(program: Program) -> anyhow::Result<Self> {
+        let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
+        Ok(Self { about: super::parse(&output).context("`about`")?, program })
+    }
+
+    /// Starts it, and waits until it answers.
+    pub(crate) fn start(&self, plan: &Plan<'_>) -> anyhow::Result<Running> {
+        self.start_as_planned(plan).with_context(|| format!("starting {}", self.about.server))
+    }
+
+    fn start_as_planned(&self, plan: &Plan<'_>) -> anyhow::Result<Running> {
+        let mut command = self.program.command();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut stdin = child.stdin.take().context("standard input")?;
+        let (lines, end) = first_line(child.stdout.take().context("standard output")?);
+        // From here on the value ends the process.
+        let mut running = Running { child, stdin: None, end, address: String::new() };
+        stdin.write_all(format!("{}\n", serde_json::to_string(plan)?).as_bytes())?;
+        running.stdin = Some(stdin);
+        let line = lines.recv_timeout(START_TIME_MAX).context("its first line")??;
+        let said: Value = serde_json::from_str(&line).context("its first line")?;
+        if let Some(error) = said["error"].as_str() {
+            anyhow::bail!("{error}");
+        }
+        let said: Said = serde_json::from_value(said).context("not of Format 7")?;
+        plan.check(&said.settings)?;
+        running.address = said.address;
+        Ok(running)
+    }
+}
+
+impl Plan<'_> {
+    /// Did it take the settings?
+    fn check(&self, settings: &Value) -> anyhow::Result<()> {
+        if let Some(expected) = self.journal_mode {
+            let journal_mode = settings["journal_mode"].as_str().unwrap_or_default();
+            ensure!(journal_mode.eq_ignore_ascii_case(expected), "journal_mode {journal_mode}");
+        }
+        if let Some(expected) = self.synchronous {
+            // As `PRAGMA synchronous` answers.
+            let number = ["OFF", "NORMAL", "FULL"].iter().position(|name| *name == expected);
+            let synchronous = &settings["synchronous"];
+            ensure!(synchronous.as_u64() == number.map(|n| n as u64), "synchronous {synchronous}");
+        }
+        Ok(())
+    }
+}
+
+impl Running {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        if self.end.recv_timeout(END_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
+            // It may have ended in this moment; then there is nothing to end.
+            drop(self.child.kill());
+        }
+        drop(self.child.wait());
+    }
+}
+
+type Line = std::io::Result<String>;
+
+/// Its first line, and when its output ends.
+fn first_line(stdout: impl Read + Send + 'static) -> (Receiver<Line>, Receiver<()>) {
+    let (line_tx, lines) = sync_channel(1);
+    // Nothing is sent on it: it closes.
+    let (end_tx, end) = sync_channel::<()>(1);
+    std::thread::spawn(move || {
+        let mut stdout = BufReader::new(stdout);
+        let mut line = String::new();
+        let read = (&mut stdout).take(LINE_BYTES_MAX).read_line(&mut line);
+        // Nobody waits any more after a time-out.
+        drop(line_tx.send(read.map(|_| line)));
+        // What else it says is of no interest, but a full pipe would stop it.
+        drop(std::io::copy(&mut stdout, &mut std::io::sink()));
+        drop(end_tx);
+    });
+    (lines, end)
+}

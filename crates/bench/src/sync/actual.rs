@@ -1,0 +1,154 @@
+//! Actual Budget's sync server: protobuf, one call that pushes and pulls.
+//!
+//! What it calls a file is a user's vault here. A cursor is a place in time: the milliseconds
+//! since the first message, before which everything is known.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::Context;
+use bytes::Bytes;
+use crdt::{Message, Node, Timestamp};
+use prost::Message as _;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::dialect::{self, Device, Post, Pulled, request};
+use crate::changes::FIRST_MS;
+use crate::http::Connection;
+
+/// Later than what other devices push at the same time.
+const AHEAD_MS: u64 = 1_000_000;
+const SYNC: &str = "application/actual-sync";
+/// It allows one address 500 requests a minute, so each request names another: what is measured
+/// is its speed, not its limit.
+static ADDRESS: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Envelope {
+    #[prost(string, tag = "1")]
+    timestamp: String,
+    #[prost(bool, tag = "2")]
+    is_encrypted: bool,
+    #[prost(bytes = "bytes", tag = "3")]
+    content: Bytes,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct SyncRequest {
+    #[prost(message, repeated, tag = "1")]
+    messages: Vec<Envelope>,
+    #[prost(string, tag = "2")]
+    file_id: String,
+    #[prost(string, tag = "3")]
+    group_id: String,
+    #[prost(string, tag = "5")]
+    key_id: String,
+    #[prost(string, tag = "6")]
+    since: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct SyncResponse {
+    #[prost(message, repeated, tag = "1")]
+    messages: Vec<Envelope>,
+    #[prost(string, tag = "2")]
+    merkle: String,
+}
+
+#[derive(Deserialize)]
+struct LoggedIn {
+    data: Token,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    token: String,
+}
+
+#[derive(Deserialize)]
+struct Uploaded {
+    #[serde(rename = "groupId")]
+    group_id: String,
+}
+
+/// Sets the password of a fresh server; returns the token that all its users share.
+pub(super) async fn bootstrap(connection: &mut Connection) -> anyhow::Result<String> {
+    let headers = dialect::headers(&[("content-type", "application/json")])?;
+    let body = json!({"password": "correct horse battery"}).to_string();
+    let post = request("POST", "/account/bootstrap", &headers, body)?;
+    let answer = connection.send(post).await?.success()?;
+    Ok(serde_json::from_slice::<LoggedIn>(&answer)?.data.token)
+}
+
+pub(super) async fn enroll(
+    connection: &mut Connection,
+    token: &str,
+    user: usize,
+    devices: usize,
+) -> anyhow::Result<Vec<Device>> {
+    let file = format!("user{user}");
+    let mut headers = dialect::headers(&[
+        ("content-type", "application/encrypted-file"),
+        ("x-actual-token", token),
+        ("x-actual-file-id", &file),
+        ("x-actual-name", &file),
+        ("x-actual-format", "2"),
+    ])?;
+    headers.insert("x-forwarded-for", address().parse()?);
+    let post = request("POST", "/sync/upload-user-file", &headers, "a budget")?;
+    let answer = connection.send(post).await?.success()?;
+    let group = serde_json::from_slice::<Uploaded>(&answer)?.group_id;
+    let headers = dialect::headers(&[("content-type", SYNC), ("x-actual-token", token)])?;
+    let device = |node| {
+        let place = (file.clone(), group.clone());
+        Device { headers: headers.clone(), place, node, base: 0, cursor: 0 }
+    };
+    Ok(dialect::nodes(devices).map(device).collect())
+}
+
+fn address() -> String {
+    let [_, a, b, c] = ADDRESS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    format!("10.{a}.{b}.{c}")
+}
+
+/// `since` is after all of them, so that the answer has none.
+pub(super) fn push(device: &Device, messages: &[Message]) -> anyhow::Result<Post> {
+    let newest = messages.last().context("nothing to push")?.timestamp.millis();
+    let envelopes = messages.iter().map(|message| Envelope {
+        timestamp: message.timestamp.to_string(),
+        is_encrypted: false,
+        content: message.content.clone(),
+    });
+    sync(device, envelopes.collect(), newest + AHEAD_MS)
+}
+
+pub(super) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
+    SyncResponse::decode(answer)?;
+    Ok(0)
+}
+
+pub(super) fn pull(device: &Device, cursor: u64) -> anyhow::Result<Post> {
+    sync(device, Vec::new(), FIRST_MS + cursor)
+}
+
+fn sync(device: &Device, messages: Vec<Envelope>, since_ms: u64) -> anyhow::Result<Post> {
+    let since = Timestamp::new(since_ms, 0, Node(0)).context("a time within the years")?;
+    let (file_id, group_id) = device.place.clone();
+    let body = SyncRequest {
+        messages,
+        file_id,
+        group_id,
+        key_id: String::new(),
+        since: since.to_string(),
+    };
+    let mut request = request("POST", "/sync/sync", &device.headers, body.encode_to_vec())?;
+    request.headers_mut().insert("x-forwarded-for", address().parse()?);
+    Ok(request)
+}
+
+pub(super) fn pulled(answer: Bytes) -> anyhow::Result<Pulled> {
+    let SyncResponse { messages, .. } = SyncResponse::decode(answer)?;
+    let newest = messages.last().map(|message| message.timestamp.parse::<Timestamp>());
+    let cursor = newest.transpose()?.map_or(0, |newest| newest.millis() + 1 - FIRST_MS);
+    Ok(Pulled { messages: messages.len() as u64, cursor })
+}

@@ -1,0 +1,128 @@
+//! What differs from one service to the other: how a push and a pull are said.
+//!
+//! # Not here
+//! - How a service speaks → `warren.rs`, `plan_service.rs`, `actual.rs`.
+
+use anyhow::Context;
+use bytes::Bytes;
+use crdt::{Message, Node};
+use http_body_util::Full;
+use hyper::Request;
+use hyper::header::{HeaderMap, HeaderValue};
+
+use super::{actual, plan_service, warren};
+use crate::http::Connection;
+
+pub(super) type Post = Request<Full<Bytes>>;
+
+/// A service's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Warren,
+    PlanService,
+    Actual,
+}
+
+/// A device of a user, known to the service.
+#[derive(Clone, Debug)]
+pub(super) struct Device {
+    /// What it proves itself with, and what else each of its requests carries.
+    pub(super) headers: HeaderMap,
+    /// Of the user's messages, where the service wants it in the body: file and group.
+    pub(super) place: (String, String),
+    pub(super) node: Node,
+    /// The cursor before the user's first message.
+    pub(super) base: u64,
+    pub(super) cursor: u64,
+}
+
+/// What came with an answer to a pull.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pulled {
+    pub(super) messages: u64,
+    pub(super) cursor: u64,
+}
+
+impl Dialect {
+    /// Makes the devices of user number `user`; `secret` is what the service gave or was given for
+    /// all, or for this user.
+    pub(super) async fn enroll(
+        self,
+        connection: &mut Connection,
+        secret: &str,
+        user: usize,
+        devices: usize,
+    ) -> anyhow::Result<Vec<Device>> {
+        match self {
+            Self::Warren => warren::enroll(connection, secret, devices).await,
+            Self::PlanService => plan_service::enroll(connection, user, devices).await,
+            Self::Actual => actual::enroll(connection, secret, user, devices).await,
+        }
+    }
+
+    pub(super) fn push(self, device: &Device, messages: Vec<Message>) -> anyhow::Result<Post> {
+        match self {
+            Self::Warren => warren::push(device, messages),
+            Self::PlanService => plan_service::push(device, &messages),
+            Self::Actual => actual::push(device, &messages),
+        }
+    }
+
+    /// Returns the user's newest cursor; 0 where there is none.
+    pub(super) fn pushed(self, answer: Bytes) -> anyhow::Result<u64> {
+        match self {
+            Self::Warren => warren::pushed(answer),
+            Self::PlanService => plan_service::pushed(&answer),
+            Self::Actual => actual::pushed(answer),
+        }
+    }
+
+    pub(super) fn pull(self, device: &Device, cursor: u64, limit: usize) -> anyhow::Result<Post> {
+        match self {
+            Self::Warren | Self::PlanService => {
+                let path = format!("/v1/sync/delta?cursor={cursor}&limit={limit}");
+                request("GET", &path, &device.headers, Bytes::new())
+            }
+            Self::Actual => actual::pull(device, cursor),
+        }
+    }
+
+    pub(super) fn pulled(self, answer: Bytes) -> anyhow::Result<Pulled> {
+        match self {
+            Self::Warren => warren::pulled(answer),
+            Self::PlanService => plan_service::pulled(&answer),
+            Self::Actual => actual::pulled(answer),
+        }
+    }
+
+    /// Whether a pull may ask for so many messages at most.
+    pub(super) fn has_limit(self) -> bool {
+        self != Self::Actual
+    }
+}
+
+/// Names of headers and what they say; the names are in lower case.
+pub(super) fn headers(pairs: &[(&'static str, &str)]) -> anyhow::Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs {
+        let value = HeaderValue::try_from(*value).with_context(|| format!("header {name}"))?;
+        headers.insert(*name, value);
+    }
+    Ok(headers)
+}
+
+pub(super) fn request(
+    method: &str,
+    path: &str,
+    headers: &HeaderMap,
+    body: impl Into<Bytes>,
+) -> anyhow::Result<Post> {
+    let mut request = Request::builder().method(method).uri(path).body(Full::new(body.into()))?;
+    request.headers_mut().clone_from(headers);
+    Ok(request)
+}
+
+/// The nodes of a user's devices.
+pub(super) fn nodes(devices: usize) -> impl Iterator<Item = Node> {
+    (1..=devices as u64).map(Node)
+}

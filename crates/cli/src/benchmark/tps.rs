@@ -1,0 +1,135 @@
+//! `warren bench tps`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use bench::tps::{Part, Plan, Rival};
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use engine::Cipher;
+
+use super::{command_line, finish};
+use crate::output::Output;
+
+/// Isolated transactions a second over a large table, beside the bare loop that calls SQLite.
+///
+/// Makes the published experiment again on this machine: a table of accounts, transactions of two
+/// updates, callers that wait for their answers. Prints the tables, and saves them as
+/// `warren-tps.json` and, with charts, as `warren-tps.html`.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  warren bench tps\n  warren bench tps --rows 10000000 --only published,isolation --rounds 7\n  warren bench tps --rows 1000000000 --folder /mnt/disk --keep\n  warren bench tps --only published --against postgres,libraries"
+)]
+pub(crate) struct Tps {
+    /// Rows of the table. A billion need 16 GB of disk and about ten minutes to load.
+    #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(1_000..))]
+    rows: i64,
+    /// How long each case works in each round.
+    #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+    seconds: f64,
+    /// Rounds of each case, each round in a random order.
+    #[arg(long, default_value_t = 5, value_name = "COUNT")]
+    rounds: usize,
+    /// Make only these tables.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
+    only: Vec<PartName>,
+    /// Measure others in the same run.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "RIVALS")]
+    against: Vec<RivalName>,
+    /// Encrypt the table: `chacha20`, `aes256cbc`, `aegis`, `sqlcipher` or `ascon128`.
+    #[arg(long, value_name = "CIPHER")]
+    cipher: Option<Cipher>,
+    /// Databases of the `vaults` table.
+    #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
+    vaults: usize,
+    /// Where the files go: the disk that is measured.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    folder: PathBuf,
+    /// Leave the loaded table in the folder, and use one that is there.
+    #[arg(long)]
+    keep: bool,
+    /// Where the rivals' drivers are: `bench/rivals` of Warren's repository.
+    #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
+    rivals: PathBuf,
+    /// Where the results go.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    report: PathBuf,
+}
+
+/// `Part`, as the command line names it.
+#[derive(Clone, Copy)]
+struct PartName(Part);
+
+impl ValueEnum for PartName {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self(Part::Published),
+            Self(Part::Durability),
+            Self(Part::Isolation),
+            Self(Part::Mixed),
+            Self(Part::Checkpoint),
+            Self(Part::Cipher),
+            Self(Part::Vaults),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self.0 {
+            Part::Published => {
+                PossibleValue::new("published").help("the published table, beside ours")
+            }
+            Part::Durability => {
+                PossibleValue::new("durability").help("1 to 10,000 callers, committed or fsynced")
+            }
+            Part::Isolation => {
+                PossibleValue::new("isolation").help("0 to 10 % failing transactions")
+            }
+            Part::Mixed => PossibleValue::new("mixed").help("reads beside writes"),
+            Part::Checkpoint => {
+                PossibleValue::new("checkpoint").help("the longest pause, the largest WAL")
+            }
+            Part::Cipher => PossibleValue::new("cipher").help("ciphers by size of commit"),
+            Part::Vaults => PossibleValue::new("vaults").help("thousands of encrypted databases"),
+        })
+    }
+}
+
+/// `Rival`, as the command line names it.
+#[derive(Clone, Copy)]
+struct RivalName(Rival);
+
+impl ValueEnum for RivalName {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self(Rival::Postgres), Self(Rival::Libraries)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self.0 {
+            Rival::Postgres => PossibleValue::new("postgres")
+                .help("a server of its own, from the distribution's package"),
+            Rival::Libraries => {
+                PossibleValue::new("libraries").help("sqlx, tokio-rusqlite, better-sqlite3")
+            }
+        })
+    }
+}
+
+pub(crate) fn run(arguments: Tps, output: Output) -> anyhow::Result<()> {
+    let duration = Duration::try_from_secs_f64(arguments.seconds).context("--seconds")?;
+    let plan = Plan {
+        rows: arguments.rows,
+        duration,
+        rounds: arguments.rounds,
+        only: arguments.only.iter().map(|part| part.0).collect(),
+        against: arguments.against.iter().map(|rival| rival.0).collect(),
+        cipher: arguments.cipher,
+        vaults: arguments.vaults,
+        folder: arguments.folder,
+        keep: arguments.keep,
+        rivals: arguments.rivals,
+        command: command_line(),
+    };
+    let report = bench::tps::run(&plan, &output.progress())?;
+    finish(&report, &arguments.report, output)
+}

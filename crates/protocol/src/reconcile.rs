@@ -1,0 +1,297 @@
+//! Comparing the device's set with the server's, as a state machine (`docs/formats/8-reconcile.md`).
+//!
+//! ```text
+//!  claims: windows' sums, newest ids ─► findings: equal, parts, messages and wanted ids
+//!     ▲                                      │
+//!     └── sums or ids of parts that differ ◄─┘
+//! ```
+//! The device leads: it claims what it holds in ranges of time, and the server says where that is
+//! not what it holds. What differs is cut by count on both sides, so that it does not matter
+//! whether a set is spread over ten years or over one second.
+//!
+//! # Invariants
+//! - No I/O: the claims go where the caller sends them.
+//! - It ends: an answer makes a claim smaller, or one of ids, which is answered for good; and
+//!   after [`ROUNDS_COUNT_MAX`] it ends whatever the server says.
+
+use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
+
+use crdt::{Fingerprint, Timestamp, Window};
+
+use crate::wire::{Claim, Finding, Message, ReconcileRequest};
+
+/// The newest messages, whose ids go with the first request: what both sides last wrote is where
+/// they most likely differ.
+const NEWEST_COUNT: usize = 64;
+/// Messages of a part whose ids are claimed at once.
+const IDS_COUNT_MIN: usize = 64;
+/// Ids that are claimed without looking closer first: 64 KiB.
+const IDS_COUNT_FREE: usize = 8_192;
+/// Into how many sums a part is cut, and how few messages a sum is worth.
+const PIECES_COUNT: usize = 16;
+const PIECE_MESSAGES_MIN: usize = 16;
+/// Bytes of a request, roughly: more claims wait for the next.
+const REQUEST_BYTES_MAX: usize = 2 << 20;
+/// Of a claim without its ids on the wire.
+const CLAIM_BYTES: usize = 30;
+/// Requests of one comparison. Each moves up to [`REQUEST_BYTES_MAX`] of ids, a quarter of a million
+/// messages.
+const ROUNDS_COUNT_MAX: u32 = 1_000;
+
+/// A message of the device, as far as comparing needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Item {
+    /// The message's.
+    pub timestamp: Timestamp,
+    /// [`Fingerprint::short`] of the message.
+    pub id: u64,
+}
+
+impl Item {
+    /// Of a message.
+    pub fn of(timestamp: Timestamp, content: &[u8]) -> Self {
+        Self { timestamp, id: Fingerprint::of(timestamp, content).short() }
+    }
+
+    fn moment(&self) -> u64 {
+        self.timestamp.moment()
+    }
+}
+
+/// What an answer brought to light.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Messages that the device lacked.
+    pub missing: Vec<Message>,
+    /// Messages of the device that the server lacks.
+    pub wanted: Vec<Timestamp>,
+}
+
+/// The server's answer is none to what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its findings do not fit the claims")]
+pub struct Nonsense;
+
+/// One comparison, from the first request to the last answer.
+#[derive(Clone, Debug)]
+pub struct Reconcile {
+    /// The device's messages, in order of time.
+    items: Vec<Item>,
+    /// What is still to be claimed, in order of time.
+    open: VecDeque<Open>,
+    /// What the last request claimed.
+    asked: Vec<Open>,
+    rounds: u32,
+    /// Of a request, roughly.
+    bytes_max: usize,
+}
+
+/// A range that may differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Open {
+    moments: Range<u64>,
+    /// Whether ids are claimed, or a sum.
+    is_listed: bool,
+}
+
+impl Reconcile {
+    /// Of the device's messages, in any order.
+    pub fn new(mut items: Vec<Item>) -> Self {
+        items.sort_unstable();
+        let newest = items.len().saturating_sub(NEWEST_COUNT);
+        let newest_start = if newest == 0 { 0 } else { items[newest].moment() };
+        // The first range begins with time itself: who knows what the server has there.
+        let older = items.iter().take_while(|item| item.moment() < newest_start);
+        let windows = older.map(|item| Window::of(item.timestamp).moments().start).skip(1);
+        let mut starts: Vec<u64> = [0].into_iter().chain(windows).collect();
+        starts.dedup();
+        let (open, asked, rounds, bytes_max) = (VecDeque::new(), Vec::new(), 0, REQUEST_BYTES_MAX);
+        let mut this = Self { items, open, asked, rounds, bytes_max };
+        let ends = starts.iter().copied().skip(1).chain([newest_start]);
+        for (&start, end) in starts.iter().zip(ends).filter(|(start, end)| *start < end) {
+            let is_listed = this.within(&(start..end)).is_empty();
+            this.open.push_back(Open { moments: start..end, is_listed });
+        }
+        this.open.push_back(Open { moments: newest_start..u64::MAX, is_listed: true });
+        this
+    }
+
+    /// The next request, or `None` when everything was compared.
+    pub fn request(&mut self) -> Option<ReconcileRequest> {
+        if self.open.is_empty() || self.rounds == ROUNDS_COUNT_MAX {
+            return None;
+        }
+        self.rounds += 1;
+        let (mut claims, mut bytes, mut end) = (Vec::new(), 0, 0);
+        while let Some(open) = self.open.pop_front() {
+            let claim = self.claim(&open, end);
+            bytes += CLAIM_BYTES + 8 * claim.ids.len();
+            if bytes > self.bytes_max && !claims.is_empty() {
+                self.open.push_front(open);
+                break;
+            }
+            end = open.moments.end;
+            claims.push(claim);
+            self.asked.push(open);
+        }
+        Some(ReconcileRequest { claims })
+    }
+
+    /// The request was too large for the server: asks less from here on. False if it cannot.
+    pub fn ask_less(&mut self) -> bool {
+        let can = self.asked.len() > 1;
+        self.bytes_max /= 2;
+        for open in self.asked.drain(..).rev() {
+            self.open.push_front(open);
+        }
+        can
+    }
+
+    /// Takes note of the findings of an answer.
+    pub fn answered(&mut self, findings: Vec<Finding>) -> Result<Found, Nonsense> {
+        let asked = std::mem::take(&mut self.asked);
+        if findings.is_empty() || findings.len() > asked.len() {
+            return Err(Nonsense);
+        }
+        let mut found = Found::default();
+        let mut parts = Vec::new();
+        let mut next = Vec::new();
+        let unanswered = asked[findings.len()..].to_vec();
+        for (open, finding) in asked.into_iter().zip(findings) {
+            match finding {
+                Finding { equal: true, .. } => {}
+                finding if open.is_listed => next.extend(self.listed(&open, finding, &mut found)?),
+                finding => parts.push((next.len(), self.differing(&open, &finding, &mut found)?)),
+            }
+        }
+        let count: usize = parts.iter().map(|(_, parts)| parts.compared).sum();
+        let differing = parts.iter().flat_map(|(_, parts)| &parts.ranges);
+        let ids: usize = differing.clone().map(|range| self.within(range).len()).sum();
+        // Where most parts differ, looking closer would only show that most of what is in them does.
+        let listing = ids <= IDS_COUNT_FREE || differing.count() * 2 > count;
+        // From the last to the first, so that the places stay right.
+        for (place, parts) in parts.into_iter().rev() {
+            let ranges = parts.ranges.into_iter().flat_map(|range| self.cut(range, listing));
+            next.splice(place..place, ranges.collect::<Vec<_>>());
+        }
+        for open in next.into_iter().chain(unanswered).rev() {
+            self.open.push_front(open);
+        }
+        self.keep(&found.missing)?;
+        Ok(found)
+    }
+
+    fn claim(&self, open: &Open, previous_end: u64) -> Claim {
+        let items = self.within(&open.moments);
+        let mut claim = Claim {
+            gap: open.moments.start - previous_end,
+            length: open.moments.end - open.moments.start,
+            ..Claim::default()
+        };
+        if open.is_listed {
+            claim.ids = items.iter().map(|item| item.id).collect();
+        } else {
+            (claim.count, claim.digest) = sum(items);
+        }
+        claim
+    }
+
+    /// The device's messages in a range.
+    fn within(&self, moments: &Range<u64>) -> &[Item] {
+        let place = |moment| self.items.partition_point(|item| item.moment() < moment);
+        &self.items[place(moments.start)..place(moments.end)]
+    }
+
+    /// A claim of ids was answered: what is left of it.
+    fn listed(
+        &self,
+        open: &Open,
+        finding: Finding,
+        found: &mut Found,
+    ) -> Result<Option<Open>, Nonsense> {
+        let end = match finding.length {
+            0 => open.moments.end,
+            length => open.moments.start.checked_add(length).ok_or(Nonsense)?,
+        };
+        if end > open.moments.end {
+            return Err(Nonsense);
+        }
+        let wanted: HashSet<u64> = finding.wanted.into_iter().collect();
+        let lacking = self.within(&(open.moments.start..end)).iter();
+        let lacking = lacking.filter(|item| wanted.contains(&item.id)).map(|item| item.timestamp);
+        found.wanted.extend(lacking);
+        found.missing.extend(finding.messages);
+        let rest = end..open.moments.end;
+        Ok((!rest.is_empty()).then_some(Open { moments: rest, is_listed: true }))
+    }
+
+    /// A claim of a sum was answered: where it differs.
+    fn differing(
+        &self,
+        open: &Open,
+        finding: &Finding,
+        found: &mut Found,
+    ) -> Result<Parts, Nonsense> {
+        let mut parts = Parts { ranges: Vec::new(), compared: finding.parts.len() };
+        let mut start = open.moments.start;
+        for part in &finding.parts {
+            let end = start.checked_add(part.length).ok_or(Nonsense)?;
+            if end > open.moments.end {
+                return Err(Nonsense);
+            }
+            if sum(self.within(&(start..end))) != (part.count, part.digest) {
+                parts.ranges.push(start..end);
+            }
+            start = end;
+        }
+        let only_here = self.within(&(start..open.moments.end));
+        found.wanted.extend(only_here.iter().map(|item| item.timestamp));
+        Ok(parts)
+    }
+
+    /// What to claim next of a range that differs.
+    fn cut(&self, moments: Range<u64>, listing: bool) -> Vec<Open> {
+        let items = self.within(&moments);
+        if listing || items.len() <= IDS_COUNT_MIN {
+            return vec![Open { moments, is_listed: true }];
+        }
+        let piece = PIECE_MESSAGES_MIN.max(items.len().div_ceil(PIECES_COUNT));
+        let mut starts = vec![moments.start];
+        for item in items.iter().step_by(piece).skip(1) {
+            // Messages of one moment stay together.
+            if *starts.last().expect("not empty") < item.moment() {
+                starts.push(item.moment());
+            }
+        }
+        let is_listed = starts.len() == 1;
+        let ends = starts.iter().copied().skip(1).chain([moments.end]);
+        let pieces = starts.iter().zip(ends);
+        pieces.map(|(&start, end)| Open { moments: start..end, is_listed }).collect()
+    }
+
+    fn keep(&mut self, messages: &[Message]) -> Result<(), Nonsense> {
+        if messages.is_empty() {
+            return Ok(());
+        }
+        for message in messages {
+            let timestamp = Timestamp::from_bytes(&message.timestamp).or(Err(Nonsense))?;
+            self.items.push(Item::of(timestamp, &message.content));
+        }
+        self.items.sort();
+        Ok(())
+    }
+}
+
+/// The parts of a range that differ, and how many were compared to find them.
+struct Parts {
+    ranges: Vec<Range<u64>>,
+    compared: usize,
+}
+
+fn sum(items: &[Item]) -> (u64, u64) {
+    (items.len() as u64, items.iter().fold(0, |sum, item| sum.wrapping_add(item.id)))
+}
+
+#[cfg(test)]
+mod tests;
