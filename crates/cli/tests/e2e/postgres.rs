@@ -113,6 +113,49 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
 }
 
 #[test]
+fn what_the_database_lost_and_what_was_changed_in_it_comes_back_from_the_devices() {
+    let (pair, server) = Pair::new();
+    for text in ["two", "three", "four"] {
+        edit(&pair.a, text);
+    }
+    json(&["sync", &pair.a, "--server", &server.address]);
+    let accounts = json(&["account", "list", "--data", &pair.place.data]);
+    let vault = format!("vault_id = '{}'", accounts[0]["vault"].as_str().unwrap());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let by_hand = |sql: String| {
+        runtime.block_on(async {
+            lab().connect("postgres").await.unwrap().execute(&sql, &[]).await.unwrap()
+        })
+    };
+    let nth = |n| {
+        format!(
+            "(SELECT timestamp FROM warren.message WHERE {vault} ORDER BY 1 OFFSET {n} LIMIT 1)"
+        )
+    };
+
+    let lost =
+        by_hand(format!("DELETE FROM warren.message WHERE {vault} AND timestamp > {}", nth(1)));
+    assert!(lost > 0);
+    let report = json(&["sync", &pair.a, "--server", &server.address]);
+    assert_eq!((&report["equal"], &report["repaired"]), (&json!(true), &json!(true)), "{report}");
+    pair.sync_on(&server);
+
+    // Nobody without the key writes a content that devices take for one.
+    let sql =
+        "UPDATE warren.message SET content = set_byte(content, 60, 255 - get_byte(content, 60))";
+    assert_eq!(by_hand(format!("{sql} WHERE {vault} AND timestamp = {}", nth(2))), 1);
+    let (c, first_time) = (pair.place.at("c.db"), pair.place.first_time(&server.address));
+    let clone = [&["clone", &c, "--json"], &first_time[..]].concat();
+    warren(&clone).refused("internal");
+    let inspect = ["inspect", "--login", "ada", "--verify", "--postgres-file", &pair.url];
+    assert_eq!(pair.place.operator(&inspect)["verified"], false);
+    let report = json(&["sync", &pair.b, "--server", &server.address]);
+    assert_eq!((&report["equal"], &report["repaired"]), (&json!(true), &json!(true)), "{report}");
+    pair.sync_on(&server);
+    assert_eq!(pair.place.operator(&inspect)["verified"], true);
+}
+
+#[test]
 fn a_copy_that_is_none_is_refused_until_it_is_made_anew() {
     let (pair, server) = Pair::new();
     server.stop();
