@@ -1,9 +1,9 @@
 //! A PostgreSQL server of our own: the installed binaries, a fresh cluster, a free loopback port.
 //!
-//! Unless more are asked for, only these settings differ from PostgreSQL's defaults: the memory for pages, which its manual
-//! wants at a quarter of the machine's, and room for the WAL, so that a round is not spent on the
-//! checkpoints of a small one. Everything that keeps data safe is as it comes; `synchronous_commit`
-//! is a matter of each connection.
+//! Unless more are asked for, only these settings differ from PostgreSQL's defaults: the memory for
+//! pages, which its manual wants at a quarter of the machine's, and room for the WAL, so that a
+//! round is not spent on the checkpoints of a small one. Everything that keeps data safe is as it
+//! comes; `synchronous_commit` is a matter of each connection.
 //!
 //! # Invariants
 //! - Nobody else gets in: it listens on loopback alone, and wants a password that was drawn for it.

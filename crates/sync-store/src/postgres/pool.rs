@@ -117,7 +117,8 @@ fn settings(url: &str) -> Result<Config> {
         .parse()
         .map_err(|error: tokio_postgres::Error| Error::PostgresUrl(error.to_string()))?;
     let options = format!(
-        "{} -c statement_timeout={} -c lock_timeout={} -c default_transaction_isolation=read\\ committed",
+        "{} -c statement_timeout={} -c lock_timeout={} \
+         -c default_transaction_isolation=read\\ committed",
         config.get_options().unwrap_or_default(),
         STATEMENT_MAX.as_millis(),
         LOCK_MAX.as_millis(),

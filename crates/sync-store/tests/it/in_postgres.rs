@@ -232,7 +232,8 @@ async fn hashes_and_nodes_that_were_changed_by_hand_are_found_and_made_anew() {
     for sql in [
         "UPDATE warren.node SET lane2 = lane2 + 1 WHERE window_id = 3 AND",
         "DELETE FROM warren.node WHERE window_id = 4 AND",
-        "UPDATE warren.message SET hash_low = 1, size = 3 WHERE warren.window_of(timestamp) = 5 AND",
+        "UPDATE warren.message SET hash_low = 1, size = 3
+         WHERE warren.window_of(timestamp) = 5 AND",
     ] {
         client.batch_execute(&format!("{sql} vault_id = {id}")).await.unwrap();
         let found = vault.verify().await.unwrap();

@@ -297,9 +297,10 @@ BEGIN
 END
 $$;
 
--- How functions run that are called from outside: with the tables' owner's rights, so that Warren's own role needs none
--- on them; with names that nobody can shadow; and with one plan that goes through the primary
--- keys, whatever PostgreSQL believes about tables that it has not yet looked at.
+-- How functions run that are called from outside: with the rights of the tables' owner, so that
+-- Warren's own role needs none on them; with names that nobody can shadow; and with one plan that
+-- goes through the primary keys, whatever PostgreSQL believes about tables that it has not yet
+-- looked at.
 DO $$
 DECLARE
     f regprocedure;
@@ -310,7 +311,8 @@ BEGIN
         EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER '
             'SET search_path = warren, pg_temp SET plan_cache_mode = force_generic_plan '
             'SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off '
-            'SET enable_bitmapscan = off SET enable_material = off SET jit = off SET work_mem = ''64MB''', f);
+            'SET enable_bitmapscan = off SET enable_material = off SET jit = off '
+            'SET work_mem = ''64MB''', f);
     END LOOP;
 END
 $$;
