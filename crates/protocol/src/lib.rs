@@ -12,11 +12,13 @@
 #![warn(missing_docs)]
 
 mod error;
+mod event;
 mod json;
 mod round;
 mod wire;
 
 pub use error::{ErrorCode, ErrorResponse};
+pub use event::{EVENT_STREAM, EventReader, VaultState};
 pub use round::{Device, Outcome, Pulled, Pushed, Round, Step};
 pub use wire::{
     AccountRequest, AccountResponse, Client, ClientList, ClientRequest, ClientResponse,

@@ -8,15 +8,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use accounts::Accounts;
+use accounts::{Accounts, Session};
 use engine::Databases;
 use protocol::ErrorCode;
-use sync_store::{Files, Vaults};
+use sync_store::{Files, Quota, Vaults};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;
 use crate::error::{Refusal, Result};
+use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 
 /// How long a login waits for its turn. Longer than a device would, so that a burst is served, not
@@ -28,6 +29,7 @@ pub(crate) struct App {
     pub(crate) accounts: Accounts,
     pub(crate) databases: Arc<Databases>,
     pub(crate) vaults: Vaults,
+    pub(crate) listeners: Arc<Listeners>,
     pub(crate) metrics: Metrics,
     passwords: Arc<Semaphore>,
 }
@@ -36,10 +38,23 @@ impl App {
     pub(crate) fn open(config: Config) -> Result<Self> {
         let databases = Arc::new(Databases::start(config.databases)?);
         let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
+        let accounts = accounts.with_clients_max(config.limits.clients_max);
         let vaults = Vaults::Files(Files::new(Arc::clone(&databases), config.data.clone()));
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let passwords = Arc::new(Semaphore::new(cores));
-        Ok(Self { config, accounts, databases, vaults, metrics: Metrics::new(), passwords })
+        let (of_account, of_all) = (config.account_listeners_max, config.listeners_max());
+        let listeners = Arc::new(Listeners::new(of_account, of_all));
+        let metrics = Metrics::new();
+        Ok(Self { config, accounts, databases, vaults, listeners, metrics, passwords })
+    }
+
+    /// How much the vault of a device's account may hold.
+    pub(crate) fn quota(&self, session: &Session) -> Quota {
+        let (own, default) = (session.limits, self.config.limits);
+        Quota {
+            messages_max: own.messages_max.unwrap_or(default.messages_max),
+            bytes_max: own.bytes_max.unwrap_or(default.bytes_max),
+        }
     }
 
     /// Runs work that hashes a password, when its turn comes.

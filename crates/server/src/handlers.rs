@@ -2,5 +2,6 @@
 
 pub(crate) mod accounts;
 pub(crate) mod clients;
+pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod sync;
