@@ -196,7 +196,7 @@ fn pushed(
 
 fn push_protobuf(served: &Served, token: &str, page: &PushRequest) -> anyhow::Result<PushResponse> {
     let mut http = replica::Http::clone(&served.http);
-    Ok(http.push(token, page)?)
+    Ok(http.push(token, page, 0)?)
 }
 
 fn push_json(served: &Served, token: &str, page: &PushRequest) -> anyhow::Result<PushResponse> {

@@ -27,9 +27,11 @@ use sqlite3mc_sys as _;
 
 mod adopt;
 mod capture;
+mod devices;
 mod error;
 mod http;
 mod identity;
+mod listening;
 mod log;
 mod merge;
 mod meta;
@@ -46,7 +48,8 @@ mod value;
 
 pub use error::{Error, Result};
 pub use http::Http;
+pub use listening::{Backoff, Heard, Listening};
 pub use replica::Replica;
 pub use status::{Exception, Remote, Status, TableStatus};
-pub use sync::{Progress, Report, SyncOptions, Transport};
+pub use sync::{Progress, Pull, Report, SyncOptions, Transport};
 pub use track::Tracked;

@@ -45,6 +45,9 @@ CREATE TABLE warren_row (
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
+-- What people call the devices that stamp changes.
+CREATE TABLE warren_device (node INTEGER PRIMARY KEY, name TEXT NOT NULL);
+
 -- Rows whose visible form has yet to follow their state.
 CREATE TABLE warren_unsettled (
     table_id INTEGER NOT NULL,

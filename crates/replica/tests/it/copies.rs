@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
-use replica::{Error, Replica, Result, Transport};
+use replica::{Error, Pull, Replica, Result, Transport};
 
 use crate::support::{Device, MORNING_MS, MemoryServer};
 
@@ -116,11 +116,11 @@ impl Transport for LargeRefused {
         self.0.register(token, request)
     }
 
-    fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
-        self.0.pull(token, cursor, limit)
+    fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+        self.0.pull(token, pull)
     }
 
-    fn push(&mut self, _: &str, _: &PushRequest) -> Result<PushResponse> {
+    fn push(&mut self, _: &str, _: &PushRequest, _: u64) -> Result<PushResponse> {
         Err(Error::Refused { code: ErrorCode::TooLarge, message: "too large".into() })
     }
 }

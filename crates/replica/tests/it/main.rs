@@ -7,6 +7,7 @@ mod capture;
 mod chinook;
 mod converge;
 mod copies;
+mod receipts;
 mod schema;
 mod support;
 mod tracking;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crdt::{Fingerprint, Message};
 use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
-use replica::{Error, Replica, Report, Result, SyncOptions, Transport};
+use replica::{Error, Pull, Replica, Report, Result, SyncOptions, Transport};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -56,7 +56,8 @@ impl Transport for MemoryServer {
         self.answer(ClientResponse { client_id, token: format!("token {}", self.clients) })
     }
 
-    fn pull(&mut self, _: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
+    fn pull(&mut self, _: &str, pull: &Pull) -> Result<PullResponse> {
+        let Pull { cursor, limit, .. } = *pull;
         self.check_count(limit)?;
         let start = usize::try_from(cursor).unwrap().min(self.messages.len());
         let end = (start + limit).min(self.messages.len());
@@ -70,7 +71,7 @@ impl Transport for MemoryServer {
         self.answer(answer)
     }
 
-    fn push(&mut self, _: &str, request: &PushRequest) -> Result<PushResponse> {
+    fn push(&mut self, _: &str, request: &PushRequest, _: u64) -> Result<PushResponse> {
         self.check_count(request.messages.len())?;
         let known: BTreeMap<_, _> =
             self.messages.iter().map(|m| (m.timestamp, m.content.clone())).collect();

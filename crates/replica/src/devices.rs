@@ -1,0 +1,46 @@
+//! What this file remembers of the account's other devices, and whether it has changed.
+
+use crdt::Node;
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::log;
+use crate::replica::Replica;
+
+impl Replica {
+    /// Remembers what people call the devices that stamp changes: `warren_device`. Devices that are
+    /// gone keep their names, as their changes stay.
+    pub fn remember_devices(&self, devices: &[(Node, String)]) -> Result<()> {
+        // Files that were tracked before there was this table get it here.
+        let create = "CREATE TABLE IF NOT EXISTS warren_device (
+                          node INTEGER PRIMARY KEY, name TEXT NOT NULL)";
+        self.transaction(|db| {
+            db.execute_batch(create)?;
+            let mut insert = db.prepare_cached(
+                "INSERT INTO warren_device VALUES (?1, ?2) ON CONFLICT (node)
+                 DO UPDATE SET name = excluded.name WHERE name <> excluded.name",
+            )?;
+            for (node, name) in devices {
+                insert.execute((node.0.cast_signed(), name))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A number that is another one after any other program has written to the file. Costs a look
+    /// at the file's header.
+    pub fn data_version(&self) -> Result<i64> {
+        Ok(self.db.query_row("PRAGMA data_version", [], |row| row.get(0))?)
+    }
+
+    /// Changes that the server has yet to get: messages, and what the triggers have noted.
+    pub fn to_send(&self) -> Result<u64> {
+        to_send(&self.db)
+    }
+}
+
+/// [`Replica::to_send`]
+pub(crate) fn to_send(db: &Connection) -> Result<u64> {
+    let noted: i64 = db.query_row("SELECT count(*) FROM warren_outbox", [], |row| row.get(0))?;
+    Ok(noted.cast_unsigned() + log::unsent_count(db)?)
+}
