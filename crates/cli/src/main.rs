@@ -9,6 +9,7 @@ mod clock;
 mod inspect;
 mod output;
 mod password;
+mod receipt;
 mod serve;
 mod status;
 mod sync;

@@ -1,10 +1,11 @@
 //! What this file remembers of the account's other devices, and whether it has changed.
 
-use crdt::Node;
+use crdt::{Fingerprint, Node};
 use rusqlite::Connection;
 
 use crate::error::Result;
 use crate::log;
+use crate::meta;
 use crate::replica::Replica;
 
 impl Replica {
@@ -31,6 +32,11 @@ impl Replica {
     /// at the file's header.
     pub fn data_version(&self) -> Result<i64> {
         Ok(self.db.query_row("PRAGMA data_version", [], |row| row.get(0))?)
+    }
+
+    /// All messages that this device has.
+    pub fn fingerprint(&self) -> Result<Fingerprint> {
+        meta::fingerprint(&self.db)
     }
 
     /// Changes that the server has yet to get: messages, and what the triggers have noted.

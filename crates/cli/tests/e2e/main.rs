@@ -10,6 +10,7 @@ mod commands;
 mod copies;
 mod kill_client;
 mod kill_server;
+mod live;
 mod processes;
 mod proxy;
 mod python;
