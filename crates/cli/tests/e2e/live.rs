@@ -164,7 +164,8 @@ fn a_watch_without_anything_to_do_does_next_to_nothing() {
     watch.until(is_synced);
     // Whatever else happens on this machine: processor time is the process' own.
     let before = processor_ticks(&watch.child);
-    std::thread::park_timeout(Duration::from_secs(3));
+    let said = watch.lines.recv_timeout(Duration::from_secs(3));
+    assert_eq!(said, Err(RecvTimeoutError::Timeout));
     let ticks = processor_ticks(&watch.child) - before;
     // A hundred a second.
     assert!(ticks <= 15, "{ticks} ticks in 3 seconds");
