@@ -9,7 +9,6 @@ mod clock;
 mod inspect;
 mod output;
 mod password;
-mod receipt;
 mod serve;
 mod status;
 mod sync;

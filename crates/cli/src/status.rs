@@ -1,5 +1,7 @@
 //! `warren status`: how a tracked file stands, and what the server says to it.
 
+pub(crate) mod receipt;
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -7,7 +9,6 @@ use replica::{Error, Replica, Status};
 use serde_json::{Value, json};
 
 use crate::output::{Output, moment};
-use crate::receipt;
 
 /// Show how a tracked file stands: tables, unsent changes, what the server and other devices have.
 ///

@@ -16,7 +16,7 @@ use self::watch::Watch;
 use crate::clock::now_ms;
 use crate::output::Output;
 use crate::password::Source;
-use crate::receipt;
+use crate::status::receipt;
 
 /// Sync a tracked file. The server, the login and the device's token are remembered in the file.
 #[derive(Args)]

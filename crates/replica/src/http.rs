@@ -61,7 +61,7 @@ impl Http {
         let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
         let response = request.call();
         if response.as_ref().is_ok_and(|response| response.status().is_success()) {
-            let body = response.map_err(unreachable)?.into_body();
+            let body = response.map_err(|e| unreachable(&e))?.into_body();
             return Ok(Listening::new(body.into_with_config().limit(u64::MAX).reader()));
         }
         let refused = answer(response).err();
@@ -107,15 +107,16 @@ fn decode<T: Message + Default>(response: Result<Response<ureq::Body>, ureq::Err
     T::decode(&bytes[..]).map_err(|source| Error::Unreachable(format!("its answer: {source}")))
 }
 
-fn unreachable(source: ureq::Error) -> Error {
+fn unreachable(source: &ureq::Error) -> Error {
     Error::Unreachable(source.to_string())
 }
 
 fn answer(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>> {
-    let response = response.map_err(unreachable)?;
+    let response = response.map_err(|e| unreachable(&e))?;
     let status = response.status();
     let mut body = response.into_body();
-    let bytes = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(unreachable)?;
+    let bytes =
+        body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(|e| unreachable(&e))?;
     if status.is_success() {
         return Ok(bytes);
     }

@@ -49,7 +49,7 @@ impl Listening {
     }
 
     /// Waits for what is said next.
-    pub fn next(&mut self) -> Result<Heard> {
+    pub fn hear(&mut self) -> Result<Heard> {
         loop {
             let mut line = String::new();
             let read = self.lines.by_ref().take(LINE_BYTES_MAX).read_line(&mut line);

@@ -75,7 +75,7 @@ fn listen(
 ) -> Result<Ended, Error> {
     let mut listening = http.listen(token)?;
     loop {
-        let heard = listening.next()?;
+        let heard = listening.hear()?;
         if stopped.try_recv() == Err(TryRecvError::Disconnected) {
             return Ok(Ended::Unwanted);
         }

@@ -31,7 +31,7 @@ use super::listener::{Listener, News};
 use super::{attempt, describe, to_json};
 use crate::clock::now;
 use crate::output::Output;
-use crate::receipt;
+use crate::status::receipt;
 
 /// How soon a change of the file is noticed.
 const POLL: Duration = Duration::from_millis(200);

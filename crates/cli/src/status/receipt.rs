@@ -33,28 +33,16 @@ pub(crate) fn fetch(replica: &Replica) -> replica::Result<Option<ClientList>> {
 /// One sentence: `server holds 169,000 of 169,000 changes, sets equal; phone 2 minutes ago, 0
 /// unsent, in step; …`.
 pub(crate) fn describe(status: &Status, list: &ClientList) -> String {
-    let Sides { held, known, to_send, to_fetch, equal } = Sides::of(status, list);
-    let (held, known) = (grouped(held), grouped(known));
-    let mut text = format!("server holds {held} of {known} changes, ");
-    text += match (equal, to_send, to_fetch) {
-        (true, ..) => "sets equal",
-        (false, 0, 0) => "sets differ: `warren sync` compares them",
-        (false, ..) => "sets not equal yet",
-    };
-    for (count, what) in [(to_send, "to send"), (to_fetch, "to fetch")] {
-        if count > 0 {
-            text += &format!(", {} {what}", grouped(count));
-        }
-    }
     let mut others: Vec<_> = list.clients.iter().filter(|client| !client.current).collect();
     others.sort_by_key(|client| std::cmp::Reverse(client.seen_ms));
-    for client in others.iter().take(DEVICES_COUNT_MAX) {
-        text += &format!("; {}", device(client, list.now_ms));
+    let more = others.len().saturating_sub(DEVICES_COUNT_MAX);
+    others.truncate(DEVICES_COUNT_MAX);
+    let mut parts = vec![Sides::of(status, list).describe()];
+    parts.extend(others.into_iter().map(|client| device(client, list.now_ms)));
+    if more > 0 {
+        parts.push(format!("and {more} more devices"));
     }
-    if let Some(more) = others.len().checked_sub(DEVICES_COUNT_MAX).filter(|more| *more > 0) {
-        text += &format!("; and {more} more devices");
-    }
-    text
+    parts.join("; ")
 }
 
 fn device(client: &Client, now_ms: u64) -> String {
@@ -94,6 +82,22 @@ struct Sides {
 }
 
 impl Sides {
+    fn describe(&self) -> String {
+        let (held, known) = (grouped(self.held), grouped(self.known));
+        let verdict = match (self.equal, self.to_send, self.to_fetch) {
+            (true, ..) => "sets equal",
+            (false, 0, 0) => "sets differ: `warren sync` compares them",
+            (false, ..) => "sets not equal yet",
+        };
+        let mut parts = vec![format!("server holds {held} of {known} changes"), verdict.to_owned()];
+        for (count, what) in [(self.to_send, "to send"), (self.to_fetch, "to fetch")] {
+            if count > 0 {
+                parts.push(format!("{} {what}", grouped(count)));
+            }
+        }
+        parts.join(", ")
+    }
+
     fn of(status: &Status, list: &ClientList) -> Self {
         let server = list.fingerprint.as_ref().and_then(protocol::Fingerprint::to_crdt);
         let held = server.map_or(0, |server| server.count);
