@@ -24,6 +24,10 @@ use crate::metrics::Metrics;
 /// refused.
 const PASSWORD_WAIT_MAX: Duration = Duration::from_secs(20);
 
+/// Requests with a body that are read and decoded at one time; each may take `body_bytes_max`. Of
+/// thousands of connections most listen, or wait for their next request.
+const BODIES_COUNT_MAX: usize = 1_024;
+
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) accounts: Accounts,
@@ -32,6 +36,8 @@ pub(crate) struct App {
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) metrics: Metrics,
     passwords: Arc<Semaphore>,
+    /// Bodies that are in memory, whatever the number of connections.
+    pub(crate) bodies: Arc<Semaphore>,
 }
 
 impl App {
@@ -45,7 +51,8 @@ impl App {
         let (of_account, of_all) = (config.account_listeners_max, config.listeners_max());
         let listeners = Arc::new(Listeners::new(of_account, of_all));
         let metrics = Metrics::new();
-        Ok(Self { config, accounts, databases, vaults, listeners, metrics, passwords })
+        let bodies = Arc::new(Semaphore::new(BODIES_COUNT_MAX));
+        Ok(Self { config, accounts, databases, vaults, listeners, metrics, passwords, bodies })
     }
 
     /// How much the vault of a device's account may hold.

@@ -148,3 +148,67 @@ impl Drop for Listener {
         self.listeners.leave(self.account);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ::accounts::{Accounts, KdfCost, Login, Password};
+    use crdt::Fingerprint;
+
+    use super::*;
+
+    fn accounts() -> [AccountId; 2] {
+        let data = tempfile::tempdir().unwrap();
+        let databases = engine::Databases::start(engine::Limits::default()).unwrap();
+        let cost = KdfCost::insecure_for_tests(1);
+        let accounts = Accounts::open(&databases, data.path(), cost).unwrap();
+        let password = Password::parse("correct horse battery".to_owned()).unwrap();
+        let add = |login| accounts.add(&Login::parse(login).unwrap(), &password, 0).unwrap();
+        ["ada", "bob"].map(|login| add(login).account)
+    }
+
+    fn state(cursor: u64) -> State {
+        State { cursor, bytes: 0, fingerprint: Fingerprint { count: cursor, digest: 0 } }
+    }
+
+    #[test]
+    fn what_is_heard_is_the_newest_and_never_goes_back() {
+        let [ada, bob] = accounts();
+        let listeners = Arc::new(Listeners::new(9, 9));
+        let mut listener = listeners.listen(ada).unwrap();
+        let mut heard = || {
+            let has_changed = listener.news.has_changed().unwrap();
+            let news = listener.news.borrow_and_update();
+            has_changed.then(|| news.state.map_or(0, |state| state.cursor))
+        };
+        assert_eq!(heard(), None);
+        listeners.stored(bob, state(7));
+        assert_eq!(heard(), None, "of another account");
+        listeners.stored(ada, state(2));
+        listeners.stored(ada, state(3));
+        assert_eq!(heard(), Some(3));
+        // Two pushes were answered in the other order.
+        listeners.stored(ada, state(1));
+        assert_eq!(heard(), None);
+        listeners.revoked(ada);
+        assert_eq!(heard(), Some(3));
+    }
+
+    #[test]
+    fn places_are_counted_and_nothing_is_left_behind() {
+        let [ada, bob] = accounts();
+        let listeners = Arc::new(Listeners::new(2, 3));
+        let held = [ada, ada, bob].map(|account| listeners.listen(account).unwrap());
+        let refused = |account| listeners.listen(account).map(drop).unwrap_err().code;
+        assert_eq!((refused(ada), refused(bob)), (ErrorCode::Busy, ErrorCode::Busy));
+        drop(held);
+        assert_eq!(listeners.count(), 0);
+        assert!(listeners.registry().channels.is_empty());
+
+        let listener = listeners.listen(bob).unwrap();
+        listeners.close();
+        assert!(listener.news.has_changed().is_err());
+        assert_eq!(refused(bob), ErrorCode::Unavailable);
+        drop(listener);
+        assert_eq!(listeners.count(), 0);
+    }
+}

@@ -162,7 +162,9 @@ fn a_watch_without_anything_to_do_does_next_to_nothing() {
     let (_place, _server, _proxy, a, _b) = pair();
     let watch = Watch::start(&a);
     watch.until(is_synced);
-    // Whatever else happens on this machine: processor time is the process' own.
+    sql(&a, "INSERT INTO t VALUES (2, 'two')");
+    watch.until(|value| value["sent"] == 1);
+    // It hears of its own push, too, and makes nothing of it. Whatever else happens on this machine: processor time is the process' own.
     let before = processor_ticks(&watch.child);
     let said = watch.lines.recv_timeout(Duration::from_secs(3));
     assert_eq!(said, Err(RecvTimeoutError::Timeout));

@@ -13,6 +13,8 @@ use crate::{Running, bearer, push};
 /// A device that listens.
 struct Listener {
     head: String,
+    /// Whether the server has ended the stream, rather than the connection under it.
+    is_ended: bool,
     reader: BufReader<TcpStream>,
 }
 
@@ -34,7 +36,7 @@ impl Listener {
         while !head.ends_with("\r\n\r\n") {
             assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
         }
-        Self { head, reader }
+        Self { head, is_ended: false, reader }
     }
 
     /// Asks, and is told how the vault stands.
@@ -54,6 +56,8 @@ impl Listener {
             if self.reader.read_line(&mut line).unwrap() == 0 {
                 return None;
             }
+            // The last chunk of the body has no bytes (RFC 9112 §7.1).
+            self.is_ended |= line == "0\r\n";
             if let Some(text) = line.strip_prefix("id: ") {
                 id = Some(text.trim().to_owned());
             }
@@ -99,6 +103,13 @@ fn without_a_token_nobody_listens() {
     assert_eq!(Listener::ask(&server, "x").head.split(' ').nth(1), Some("401"));
     let answer = server.send("POST", "/v1/sync/events", &[], ());
     answer.refused("method_not_allowed");
+    let token = bearer(&server.account("ada"));
+    let answer = server.agent.head(format!("http://{}/v1/sync/events", server.address));
+    let answer = answer.header("authorization", &token).call().unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), answer.headers()["content-type"].as_bytes()),
+        (200, &b"text/event-stream"[..])
+    );
 }
 
 #[test]
@@ -140,6 +151,7 @@ fn a_stopping_server_does_not_wait_for_listeners() {
     server.stop();
     for listener in &mut listeners {
         assert_eq!(listener.next(), None);
+        assert!(listener.is_ended, "it was cut off when the server would wait no longer");
     }
 }
 
