@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crdt::{Change, LostEdit, Node, RowChanges, Timestamp, Value, lost_edits};
 use rusqlite::{Connection, params_from_iter};
 
-use crate::device::Devices;
+use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::log::Log;
 use crate::replica::Replica;
