@@ -22,15 +22,25 @@ if [[ $purpose == test ]]; then
     need python3-venv python3 -c 'import ensurepip, venv'
     need sqlite3 command -v sqlite3
     need strace command -v strace
+    need openssl command -v openssl
     # The benchmarks' tests start servers of their own: the cluster that comes with it stays idle.
     need postgresql compgen -G '/usr/lib/postgresql/*/bin/initdb'
 fi
-if ((${#packages[@]})); then
+install() { # what is needed so far
+    ((${#packages[@]})) || return 0
     echo "installing: ${packages[*]}"
-    as_root=(env DEBIAN_FRONTEND=noninteractive)
+    local as_root=(env DEBIAN_FRONTEND=noninteractive)
     ((EUID == 0)) || as_root=(sudo "${as_root[@]}")
     "${as_root[@]}" apt-get -qq update
     "${as_root[@]}" apt-get -qq install --yes --no-install-recommends "${packages[@]}" >/dev/null
+    packages=()
+}
+install
+if [[ $purpose == test ]]; then
+    # PL/Proxy has a package for each major version; the tests start the newest server.
+    major=$(printf '%s\n' /usr/lib/postgresql/*/bin/initdb | cut -d/ -f5 | sort -n | tail -n 1)
+    need "postgresql-$major-plproxy" test -e "/usr/share/postgresql/$major/extension/plproxy.control"
+    install
 fi
 
 if ! command -v rustup >/dev/null; then

@@ -1,19 +1,16 @@
 //! A PostgreSQL of the benchmark's own: an empty cluster, and a runtime to talk to it.
 //!
 //! # Not here
-//! - Processes, files and settings of the server → `server.rs`.
+//! - Processes, files and settings of the server → `postgres-lab`.
 //! - What is run on it → `tps/postgres.rs`, `bulk/postgres.rs`.
-
-mod server;
 
 use std::path::Path;
 
 use anyhow::Context;
+pub(crate) use postgres_lab::MAX_WAL_BYTES;
+use postgres_lab::Server;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Config};
-
-pub(crate) use self::server::MAX_WAL_BYTES;
-use self::server::Server;
 
 /// What a report says of the server.
 const REPORTED: [&str; 8] = [
@@ -48,7 +45,7 @@ impl Postgres {
 
     /// To be used in the runtime.
     pub(crate) async fn connect(&self) -> anyhow::Result<Client> {
-        self.server.connect().await
+        self.server.connect("postgres").await
     }
 
     /// Where its connections live.

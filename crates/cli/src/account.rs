@@ -5,7 +5,7 @@
 mod limit;
 mod show;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use accounts::{Accounts, KdfCost, Login, Password, Unlocked};
@@ -13,12 +13,13 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use engine::{Databases, Limits};
 use serde_json::json;
-use sync_store::{Files, Vaults};
+use sync_store::{Files, Postgres, Vaults};
 use tokio::runtime::Runtime;
 
 use crate::clock::now_ms;
 use crate::output::{Output, moment};
 use crate::password::{self, Source};
+use crate::postgres;
 
 /// Make, list, limit and remove the accounts of a data directory.
 #[derive(Subcommand)]
@@ -40,7 +41,7 @@ pub(crate) struct Add {
     #[command(flatten)]
     password: Source,
     #[command(flatten)]
-    data: Data,
+    place: Place,
 }
 
 /// List the accounts.
@@ -60,7 +61,7 @@ pub(crate) struct Remove {
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
-    data: Data,
+    place: Place,
 }
 
 /// Change an account's password. Devices stay signed in.
@@ -79,11 +80,20 @@ pub(crate) struct Change {
 }
 
 /// The data directory.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct Data {
     /// The server's data directory.
     #[arg(long, default_value = "./data", value_name = "DIR")]
     pub(crate) data: PathBuf,
+}
+
+/// The data directory, and where its vaults are.
+#[derive(Args)]
+pub(crate) struct Place {
+    #[command(flatten)]
+    data: Data,
+    #[command(flatten)]
+    postgres: postgres::Database,
 }
 
 /// What is looked at: a synced file; or an account on the data directory, with its password.
@@ -96,7 +106,7 @@ pub(crate) struct Subject {
     #[arg(long, conflicts_with = "file")]
     pub(crate) login: Option<String>,
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) place: Place,
     #[command(flatten)]
     pub(crate) password: Source,
 }
@@ -104,10 +114,9 @@ pub(crate) struct Subject {
 impl Subject {
     /// The account's data directory, and the account unlocked by its password.
     pub(crate) fn unlock(&self) -> anyhow::Result<(House, Unlocked)> {
-        let login = Login::parse(self.login.as_deref().context("a file or --login")?)?;
-        let password = Password::parse(self.password.read(&format!("Password for {login}: "))?)?;
-        let house = House::open(&self.data.data)?;
-        let unlocked = house.accounts.unlock(&login, &password, now_ms(), None)?;
+        let login = self.login.as_deref().context("a file or --login")?;
+        let house = House::open(&self.place)?;
+        let unlocked = house.unlock(login, &self.password)?;
         Ok((house, unlocked))
     }
 }
@@ -116,22 +125,42 @@ impl Subject {
 pub(crate) struct House {
     pub(crate) accounts: Accounts,
     pub(crate) vaults: Vaults,
+    /// Vaults as files, also where `vaults` are not.
+    pub(crate) files: Files,
     runtime: Runtime,
 }
 
 impl House {
     /// Opens the directory of a server; one that is none is not made into one by mistake.
-    pub(crate) fn open(data: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(place: &Place) -> anyhow::Result<Self> {
+        let data = &place.data.data;
         let is_one = data.join("accounts.sqlite").exists();
         anyhow::ensure!(is_one, "{} is no data directory of Warren's", data.display());
-        Self::make(data)
+        Self::make(place)
     }
 
-    fn make(data: &Path) -> anyhow::Result<Self> {
+    /// For commands that touch no vault.
+    fn of_accounts(data: &Data) -> anyhow::Result<Self> {
+        let data = data.clone();
+        Self::open(&Place { data, postgres: postgres::Database::default() })
+    }
+
+    fn make(place: &Place) -> anyhow::Result<Self> {
+        let (data, url) = (&place.data.data, place.postgres.url()?);
         let databases = Arc::new(Databases::start(Limits::default())?);
         let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
-        let vaults = Vaults::Files(Files::new(databases, data.to_owned()));
-        Ok(Self { accounts, vaults, runtime: Runtime::new()? })
+        let runtime = Runtime::new()?;
+        let files = Files::new(databases, data.clone());
+        let postgres = url.map(|url| runtime.block_on(Postgres::connect(&url))).transpose()?;
+        let vaults = postgres.map_or_else(|| Vaults::Files(files.clone()), Vaults::Postgres);
+        Ok(Self { accounts, vaults, files, runtime })
+    }
+
+    /// An account, unlocked by its password.
+    pub(crate) fn unlock(&self, login: &str, password: &Source) -> anyhow::Result<Unlocked> {
+        let login = Login::parse(login)?;
+        let password = Password::parse(password.read(&format!("Password for {login}: "))?)?;
+        Ok(self.accounts.unlock(&login, &password, now_ms(), None)?)
     }
 
     /// Waits for what a vault does.
@@ -155,7 +184,7 @@ fn add(arguments: &Add, output: Output) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
     let prompt = format!("Password for {login}: ");
     let password = Password::parse(arguments.password.read_new(&prompt)?)?;
-    let house = House::make(&arguments.data.data)?;
+    let house = House::make(&arguments.place)?;
     let unlocked = house.accounts.add(&login, &password, now_ms())?;
     house.vaults.open(&unlocked)?;
     output.line(format_args!("made account {login}"));
@@ -163,7 +192,7 @@ fn add(arguments: &Add, output: Output) -> anyhow::Result<()> {
 }
 
 fn list(arguments: &List, output: Output) -> anyhow::Result<()> {
-    let accounts = House::open(&arguments.data.data)?.accounts.list()?;
+    let accounts = House::of_accounts(&arguments.data)?.accounts.list()?;
     for account in &accounts {
         let (created, clients) = (moment(account.created_ms), account.clients_count);
         let login = account.login.as_str();
@@ -183,7 +212,7 @@ fn list(arguments: &List, output: Output) -> anyhow::Result<()> {
 fn remove(arguments: &Remove, output: Output) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
     anyhow::ensure!(arguments.yes, "this destroys the vault of {login}: say --yes to do it");
-    let house = House::open(&arguments.data.data)?;
+    let house = House::open(&arguments.place)?;
     let vault = house.accounts.remove(&login)?;
     house.wait(house.vaults.remove(&vault))?;
     output.line(format_args!("removed account {login} and its vault"));
@@ -195,7 +224,7 @@ fn change(arguments: &Change, output: Output) -> anyhow::Result<()> {
     let old = Password::parse(arguments.password.read("Present password: ")?)?;
     let new = arguments.new_password_file.as_deref();
     let new = Password::parse(password::read_new(new, "New password: ")?)?;
-    let house = House::open(&arguments.data.data)?;
+    let house = House::of_accounts(&arguments.data)?;
     house.accounts.change_password(&login, &old, &new, now_ms(), None)?;
     output.line(format_args!("changed the password of {login}"));
     output.value(&json!({"login": login.as_str()}))

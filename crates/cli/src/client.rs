@@ -9,7 +9,7 @@ use protocol::{Client, ClientList, ErrorCode};
 use replica::{Error, Http, Replica};
 use serde_json::json;
 
-use crate::account::{Data, House, Subject};
+use crate::account::{House, Place, Subject};
 use crate::clock::now_ms;
 use crate::output::span::Span;
 use crate::output::{Output, moment};
@@ -58,7 +58,7 @@ pub(crate) struct Revoke {
     #[arg(long)]
     login: Option<String>,
     #[command(flatten)]
-    data: Data,
+    place: Place,
     #[command(flatten)]
     password: Source,
 }
@@ -164,12 +164,12 @@ fn is_unseen(client: &Client, span: Span, now_ms: u64) -> bool {
 }
 
 fn revoke(arguments: Revoke, output: Output) -> anyhow::Result<()> {
-    let Revoke { mut targets, unseen_for, yes, login, data, password } = arguments;
+    let Revoke { mut targets, unseen_for, yes, login, place, password } = arguments;
     let id = unseen_for.is_none().then(|| targets.remove(0));
     let file = targets.pop().map(PathBuf::from);
     ensure!(targets.is_empty(), "either a device or --unseen-for, and one file");
     ensure!(file.is_some() != login.is_some(), "a file, or --login on the data directory");
-    let view = View::open(&Subject { file, login, data, password })?;
+    let view = View::open(&Subject { file, login, place, password })?;
     if let Some(span) = unseen_for {
         return revoke_unseen(&view, span, yes, output);
     }

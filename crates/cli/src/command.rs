@@ -4,7 +4,8 @@ use clap::Subcommand;
 
 use crate::output::Output;
 use crate::{
-    account, benchmark, client, conflicts, history, inspect, phrase, serve, status, sync, track,
+    account, benchmark, client, conflicts, history, inspect, phrase, postgres, serve, status, sync,
+    track, vault,
 };
 
 #[derive(Subcommand)]
@@ -24,6 +25,10 @@ pub(crate) enum Command {
     History(history::Arguments),
     Phrase(phrase::Arguments),
     #[command(subcommand)]
+    Vault(vault::Command),
+    #[command(subcommand)]
+    Postgres(postgres::Command),
+    #[command(subcommand)]
     Bench(benchmark::Command),
 }
 
@@ -42,6 +47,8 @@ impl Command {
             Self::Conflicts(arguments) => conflicts::run(&arguments, output),
             Self::History(arguments) => history::run(&arguments, output),
             Self::Phrase(arguments) => phrase::run(&arguments, output),
+            Self::Vault(command) => vault::run(command, output),
+            Self::Postgres(command) => postgres::run(&command, output),
             Self::Bench(command) => benchmark::run(command, output),
         }
     }

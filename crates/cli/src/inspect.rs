@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use accounts::Login;
 use clap::Args;
 use replica::Replica;
 use rusqlite::{Connection, OpenFlags};
-use serde_json::json;
+use serde_json::{Value, json};
 use sync_store::{State, Storage, Vault};
 
 use crate::account::{House, Subject};
@@ -65,33 +66,52 @@ fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     let login = &unlocked.login;
     let vault = house.vaults.open(&unlocked)?;
     let status = house.wait(vault.status())?;
-    let Storage::Sqlite { path, file_bytes, free_bytes, cipher, profile } = status.storage;
     let State { cursor, bytes, fingerprint } = status.state;
-    output.line(format_args!("vault {} of {login}", path.display()));
-    output.line(format_args!(
-        "file {file_bytes} bytes, {free_bytes} of them free; cipher {cipher}; profile {profile}"
-    ));
+    let mut value = storage(login, &status.storage, output);
     let (count, digest) = (fingerprint.count, fingerprint.digest);
     output.line(format_args!(
         "{count} messages, {bytes} bytes, cursor {cursor}, fingerprint {digest:032x}"
     ));
     output.line(format_args!("{} devices", status.clients_count));
     let verified = if arguments.verify { Some(verify(&house, &vault, output)?) } else { None };
-    output.value(&json!({
-        "kind": "vault",
-        "login": login.as_str(),
-        "path": path.display().to_string(),
-        "file_bytes": file_bytes,
-        "free_bytes": free_bytes,
-        "cipher": cipher,
-        "profile": profile,
-        "count": count,
-        "digest": format!("{digest:032x}"),
-        "cursor": cursor,
-        "clients": status.clients_count,
-        "verified": verified,
-    }))?;
-    Ok(())
+    value["kind"] = "vault".into();
+    value["login"] = login.as_str().into();
+    value["count"] = count.into();
+    value["digest"] = format!("{digest:032x}").into();
+    value["cursor"] = cursor.into();
+    value["clients"] = status.clients_count.into();
+    value["verified"] = verified.into();
+    output.value(&value)
+}
+
+/// Says where the vault is, and how it is kept.
+fn storage(login: &Login, storage: &Storage, output: Output) -> Value {
+    match storage {
+        Storage::Sqlite { path, file_bytes, free_bytes, cipher, profile } => {
+            let path = path.display().to_string();
+            output.line(format_args!("vault {path} of {login}"));
+            output.line(format_args!(
+                "file {file_bytes} bytes, {free_bytes} of them free; cipher {cipher}; profile {profile}"
+            ));
+            json!({
+                "path": path,
+                "file_bytes": file_bytes,
+                "free_bytes": free_bytes,
+                "cipher": cipher,
+                "profile": profile,
+            })
+        }
+        Storage::Postgres { address, database, version, tables_bytes } => {
+            output.line(format_args!("vault of {login} in PostgreSQL {version} at {address}"));
+            output.line(format_args!("database {database}, {tables_bytes} bytes with all vaults"));
+            json!({
+                "postgres": address,
+                "database": database,
+                "postgres_version": version,
+                "tables_bytes": tables_bytes,
+            })
+        }
+    }
 }
 
 /// Compares what is recorded with the messages themselves; what is wrong is made anew. Returns

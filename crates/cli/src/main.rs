@@ -13,10 +13,12 @@ mod inspect;
 mod output;
 mod password;
 mod phrase;
+mod postgres;
 mod serve;
 mod status;
 mod sync;
 mod track;
+mod vault;
 
 use std::process::ExitCode;
 

@@ -77,6 +77,15 @@ fn code(error: &anyhow::Error) -> &'static str {
     if let Some(error) = error.downcast_ref::<replica::Error>() {
         return error.code();
     }
+    let stored = match error.downcast_ref::<server::Error>() {
+        Some(server::Error::Store(error)) => Some(error),
+        _ => error.downcast_ref::<sync_store::Error>(),
+    };
+    match stored {
+        Some(sync_store::Error::Busy(_)) => return "busy",
+        Some(sync_store::Error::Unavailable(_)) => return "unavailable",
+        _ => {}
+    }
     let Some(error) = error.downcast_ref::<accounts::Error>() else { return "failed" };
     match error {
         accounts::Error::AccountExists => "account_exists",

@@ -15,13 +15,15 @@ use tracing_subscriber::EnvFilter;
 
 use crate::output::Output;
 use crate::password::first_line;
+use crate::postgres::Database;
 
 /// Serve accounts and their vaults over HTTP.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  warren serve --data ./data\n  warren serve --listen 0.0.0.0:4600 \
                         --data /srv/warren --admin-token-file token.txt\n  warren serve \
-                        --account-messages-max 1000000 --account-devices-max 20\n\n\
+                        --account-messages-max 1000000 --account-devices-max 20\n  \
+                        warren serve --data /srv/warren --postgres-file url.txt\n\n\
                         Put a TLS-terminating proxy in front where the network is not yours."
 )]
 pub(crate) struct Arguments {
@@ -31,6 +33,8 @@ pub(crate) struct Arguments {
     /// The directory of accounts and vaults; made if it is not there.
     #[arg(long, default_value = "./data", value_name = "DIR")]
     data: PathBuf,
+    #[command(flatten)]
+    postgres: Database,
     /// Let anybody make an account.
     #[arg(long)]
     open_registration: bool,
@@ -115,6 +119,7 @@ fn config(arguments: Arguments) -> anyhow::Result<Config> {
     Ok(Config {
         listen: arguments.listen,
         data: arguments.data,
+        postgres: arguments.postgres.url()?,
         registration_open: arguments.open_registration,
         admin_token: admin_token.map(AdminToken::new),
         messages_count_max: arguments.messages_max,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use accounts::{Accounts, Session};
 use engine::Databases;
 use protocol::ErrorCode;
-use sync_store::{Files, Quota, Vaults};
+use sync_store::{Files, Postgres, Quota, Vaults};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
@@ -42,11 +42,13 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn open(config: Config) -> Result<Self> {
+    /// `postgres` has the vaults, if the configuration names one.
+    pub(crate) fn open(config: Config, postgres: Option<Postgres>) -> Result<Self> {
         let databases = Arc::new(Databases::start(config.databases)?);
         let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
         let accounts = accounts.with_clients_max(config.limits.clients_max);
-        let vaults = Vaults::Files(Files::new(Arc::clone(&databases), config.data.clone()));
+        let files = || Files::new(Arc::clone(&databases), config.data.clone());
+        let vaults = postgres.map_or_else(|| Vaults::Files(files()), Vaults::Postgres);
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let turns = |count| Arc::new(Semaphore::new(count));
         let (of_account, of_all) = (config.account_listeners_max, config.listeners_max());

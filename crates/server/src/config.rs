@@ -17,6 +17,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The directory of the accounts and vaults.
     pub data: PathBuf,
+    /// The PostgreSQL database that has the vaults instead. May hold a password.
+    pub postgres: Option<Zeroizing<String>>,
     /// Whether anybody may make an account.
     pub registration_open: bool,
     /// Who has it may make accounts all the same.
@@ -45,6 +47,7 @@ impl Default for Config {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)),
             data: PathBuf::from("data"),
+            postgres: None,
             registration_open: false,
             admin_token: None,
             messages_count_max: protocol::MESSAGES_COUNT_MAX,

@@ -26,6 +26,8 @@ pub enum Error {
     Accounts(#[from] accounts::Error),
     #[error(transparent)]
     Engine(#[from] engine::Error),
+    #[error(transparent)]
+    Store(#[from] sync_store::Error),
 }
 
 /// Why a request is refused.
@@ -85,6 +87,8 @@ impl From<sync_store::Error> for Refusal {
                 Self::new(ErrorCode::TimestampConflict, error.to_string())
             }
             E::QuotaExceeded { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
+            E::Busy(_) => Self::caused(ErrorCode::Busy, error),
+            E::Unavailable(_) => Self::caused(ErrorCode::Unavailable, error),
             E::Engine(error) => error.into(),
             error => Self::internal(error),
         }

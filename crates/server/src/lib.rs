@@ -1,4 +1,4 @@
-//! The server: Warren's HTTP API over the accounts and vaults of one data directory.
+//! The server: Warren's HTTP API over the accounts of one data directory, and their vaults.
 //!
 //! ```text
 //! accept ─► socket ─► router ─► extract ─► handlers ─► respond
@@ -31,6 +31,7 @@ mod socket;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use sync_store::Postgres;
 use tokio::net::TcpListener;
 
 use crate::app::App;
@@ -51,7 +52,11 @@ impl Server {
         let listener = TcpListener::bind(address).await;
         let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) = bound.map_err(|source| Error::Listen { address, source })?;
-        let app = tokio::task::spawn_blocking(|| App::open(config)).await;
+        let postgres = match &config.postgres {
+            Some(url) => Some(Postgres::connect(url).await?),
+            None => None,
+        };
+        let app = tokio::task::spawn_blocking(|| App::open(config, postgres)).await;
         let app = app.expect("opening does not panic")?;
         Ok(Self { listener, address, app: Arc::new(app) })
     }

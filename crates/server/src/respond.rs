@@ -150,7 +150,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let kdf = KdfCost::insecure_for_tests(1);
         let config = Config { data: data.path().to_owned(), kdf, ..Config::default() };
-        let app = Arc::new(App::open(config).unwrap());
+        let app = Arc::new(App::open(config, None).unwrap());
         let panicking = get(|| async { panic!("a secret") as &'static str });
         let router = Router::new()
             .route("/", panicking)

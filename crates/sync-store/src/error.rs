@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use crdt::Timestamp;
+use crdt::{Fingerprint, OpenError, Timestamp};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Conflicting timestamps that an error names at most.
 pub const TIMESTAMPS_NAMED_MAX: usize = 100;
+
+/// What lies behind an error, for the log.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -27,6 +30,29 @@ pub enum Error {
         limit: u64,
         wanted: u64,
     },
+    /// The database server has too much to do, or another transaction was in the way: try again.
+    #[error("PostgreSQL is busy: {}", chain(&**.0))]
+    Busy(Cause),
+    /// The database server does not answer, or ended the connection: try again. What was asked for
+    /// may have been done.
+    #[error("PostgreSQL is unavailable: {}", chain(&**.0))]
+    Unavailable(Cause),
+    /// A content that is not what was stored: somebody without the key changed it. `verify` finds
+    /// all of them, `rebuild` drops them.
+    #[error("the content of {timestamp} does not open: {source}")]
+    Unreadable { timestamp: Timestamp, source: OpenError },
+    /// A copy of a vault is not equal to it.
+    #[error("the copy differs: here {original}; there {copied}")]
+    CopyDiffers { original: Fingerprint, copied: Fingerprint },
+    /// How to reach the database server cannot be understood, or not be followed.
+    #[error("the address of PostgreSQL: {0}")]
+    PostgresUrl(String),
+    /// The tables in PostgreSQL cannot be used by this version.
+    #[error("the schema in PostgreSQL: {0}")]
+    PostgresSchema(String),
+    /// PostgreSQL refused.
+    #[error("PostgreSQL: {}", chain(.0))]
+    Postgres(tokio_postgres::Error),
     /// The database refused.
     #[error(transparent)]
     Engine(#[from] engine::Error),
@@ -44,4 +70,10 @@ impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         Self::Engine(error.into())
     }
+}
+
+/// An error with its causes; the first alone says only where it happened.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -4,8 +4,8 @@
 //! arrival number, and "what came after number n" is a range scan. The fingerprint of the whole
 //! set, and of each window of time, is kept up to date in the transaction that stores the messages.
 //!
-//! [`SyncStore`] says what a vault does; [`Vaults`] opens them, where they are kept as files of
-//! their own (`sqlite`).
+//! [`SyncStore`] says what a vault does; [`Vaults`] opens them, where they are kept: as files of
+//! their own (`sqlite`), or as rows of a PostgreSQL database (`postgres`).
 //!
 //! # Invariants
 //! - A timestamp is in the set, the digests and the counts exactly once, or in none of them.
@@ -21,17 +21,21 @@ mod client;
 mod error;
 mod reconcile;
 
+mod postgres;
 mod sqlite;
 mod store;
+mod transfer;
 mod vaults;
 
 pub use batch::Batch;
 pub use client::{Client, Seen};
-pub use error::{Error, Result, TIMESTAMPS_NAMED_MAX};
+pub use error::{Cause, Error, Result, TIMESTAMPS_NAMED_MAX};
 
+pub use postgres::{Postgres, plproxy_sql, schema_sql};
 pub use reconcile::{Claim, Finding, Holds, reconcile};
 pub use sqlite::{APPLICATION_ID, Files};
 pub use store::{
     Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
 };
+pub use transfer::copy;
 pub use vaults::Vaults;

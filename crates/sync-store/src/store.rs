@@ -166,6 +166,17 @@ pub enum Storage {
         cipher: &'static str,
         profile: &'static str,
     },
+    /// Rows of a PostgreSQL database.
+    Postgres {
+        /// Host and port, or socket; and the database that is asked for there.
+        address: String,
+        /// The database that has the rows; behind a router another than the one that is asked.
+        database: String,
+        /// Of PostgreSQL.
+        version: String,
+        /// The size of the tables and their indexes, with all vaults that are in them.
+        tables_bytes: u64,
+    },
 }
 
 /// The recorded state, and the same computed from the messages themselves.

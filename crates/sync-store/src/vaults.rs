@@ -4,6 +4,7 @@ use accounts::{Unlocked, VaultId};
 use engine::Key;
 
 use crate::error::{Error, Result};
+use crate::postgres::Postgres;
 use crate::sqlite::Files;
 use crate::store::Vault;
 
@@ -12,6 +13,8 @@ use crate::store::Vault;
 pub enum Vaults {
     /// Each in an encrypted SQLite file of its own.
     Files(Files),
+    /// In one PostgreSQL database, contents sealed.
+    Postgres(Postgres),
 }
 
 impl Vaults {
@@ -20,7 +23,7 @@ impl Vaults {
         self.open_with(&unlocked.vault, || Ok(unlocked.key.clone()))
     }
 
-    /// Opens a vault; `key` unwraps its key, and is called only if the vault is not open yet.
+    /// Opens a vault; `key` unwraps its key, and is called only if nobody holds the key already.
     ///
     /// A missing vault is made: the account whose file was lost, or whose server stopped before the
     /// file was there, starts empty, and its devices find the difference and send everything again.
@@ -31,6 +34,7 @@ impl Vaults {
     ) -> Result<Vault, E> {
         match self {
             Self::Files(files) => files.open_with(vault, key),
+            Self::Postgres(postgres) => Ok(postgres.open(vault, &key()?)),
         }
     }
 
@@ -38,6 +42,7 @@ impl Vaults {
     pub async fn remove(&self, vault: &VaultId) -> Result<()> {
         match self {
             Self::Files(files) => files.remove(vault).await,
+            Self::Postgres(postgres) => postgres.remove(vault).await,
         }
     }
 }

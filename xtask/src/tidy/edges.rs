@@ -25,9 +25,20 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sync-store", &["accounts", "engine", "crdt"]),
     ("replica", &["protocol", "crdt", "sqlite3mc-sys"]),
     ("server", &["sync-store", "accounts", "engine", "protocol", "crdt"]),
+    // Starts database servers, for tests and benchmarks only.
+    ("postgres-lab", &[]),
     (
         "bench",
-        &["engine", "accounts", "sync-store", "replica", "protocol", "crdt", "sqlite3mc-sys"],
+        &[
+            "engine",
+            "accounts",
+            "sync-store",
+            "replica",
+            "protocol",
+            "crdt",
+            "sqlite3mc-sys",
+            "postgres-lab",
+        ],
     ),
     (
         "cli",
@@ -47,7 +58,8 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// What a crate's tests may use beyond its row in `EDGES`.
-const TEST_EDGES: &[(&str, &[&str])] = &[];
+const TEST_EDGES: &[(&str, &[&str])] =
+    &[("sync-store", &["postgres-lab"]), ("cli", &["postgres-lab"])];
 
 pub(super) fn metadata(root: &Path) -> Result<Value> {
     let output = Command::new("cargo")

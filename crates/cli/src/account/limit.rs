@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     let devices = arguments.devices.map(|limit| {
         limit.own().map(|count| u32::try_from(count).expect("`parse_devices` has seen to it"))
     });
-    let house = House::open(&arguments.data.data)?;
+    let house = House::of_accounts(&arguments.data)?;
     let limits = house.accounts.change_limits(&login, move |limits| {
         limits.messages_max = messages.map_or(limits.messages_max, Limit::own);
         limits.bytes_max = bytes.map_or(limits.bytes_max, Limit::own);

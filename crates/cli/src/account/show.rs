@@ -5,8 +5,9 @@ use std::path::Path;
 use accounts::{AccountSummary, Login, Password, VaultId};
 use clap::Args;
 use serde_json::{Value, json};
+use sync_store::Vaults;
 
-use super::{Data, House, limit};
+use super::{House, Place, limit};
 use crate::client;
 use crate::clock::now_ms;
 use crate::output::span::{ago, grouped};
@@ -26,15 +27,17 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     password: Source,
     #[command(flatten)]
-    data: Data,
+    place: Place,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
-    let data = &arguments.data.data;
-    let house = House::open(data)?;
+    let house = House::open(&arguments.place)?;
     let account = house.accounts.find(&login)?;
-    let file_bytes = file_bytes(&account.vault, data)?;
+    let file_bytes = match &house.vaults {
+        Vaults::Files(_) => file_bytes(&account.vault, &arguments.place.data.data)?,
+        Vaults::Postgres(_) => None,
+    };
     describe(&account, file_bytes, output);
     let mut value = json!({
         "login": login.as_str(),
@@ -50,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     output.value(&value)
 }
 
-/// The vault's file with its WAL; none before the first device is there.
+/// The vault's file with its WAL; none before the first device is there, and none in PostgreSQL.
 fn file_bytes(vault: &VaultId, data: &Path) -> anyhow::Result<Option<u64>> {
     let path = vault.path(data);
     let size = |path: &Path| match std::fs::metadata(path) {
@@ -72,7 +75,7 @@ fn describe(account: &AccountSummary, file_bytes: Option<u64>, output: Output) {
         Some(bytes) => {
             output.line(format_args!("{devices} devices; the file has {} bytes", grouped(bytes)));
         }
-        None => output.line(format_args!("{devices} devices; no file yet")),
+        None => output.line(format_args!("{devices} devices; no file")),
     }
 }
 

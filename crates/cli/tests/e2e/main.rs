@@ -14,6 +14,7 @@ mod kill_client;
 mod kill_server;
 mod live;
 mod lost_edits;
+mod postgres;
 mod processes;
 mod proxy;
 mod python;

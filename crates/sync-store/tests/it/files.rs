@@ -138,7 +138,9 @@ async fn a_vault_says_what_it_is() {
     push(&vault, vec![message(1, "a")]).await.unwrap();
     let status = vault.status().await.unwrap();
     assert_eq!(status.state, vault.state().await.unwrap());
-    let Storage::Sqlite { path, file_bytes, free_bytes, cipher, .. } = status.storage;
+    let Storage::Sqlite { path, file_bytes, free_bytes, cipher, .. } = status.storage else {
+        panic!("not a file")
+    };
     assert!(file_bytes >= 4096 && free_bytes < file_bytes, "{file_bytes} {free_bytes}");
     assert_eq!((cipher, path.exists()), ("chacha20", true));
     let by_hand = by_hand(&path, &key);

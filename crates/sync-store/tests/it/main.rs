@@ -1,4 +1,5 @@
-//! Vaults, in whatever keeps them: one suite for all (`conformance`), and what only files have.
+//! Vaults, in whatever keeps them: one suite for all (`conformance`), and what only files or only
+//! PostgreSQL have.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -9,7 +10,9 @@ mod bed;
 mod clients;
 mod compare;
 mod files;
+mod in_postgres;
 mod messages;
+mod transfer;
 
 use crdt::{Fingerprint, Message, Node, Timestamp};
 use sync_store::{Batch, Quota, Result, Stored, Vault};
@@ -45,6 +48,7 @@ macro_rules! suite {
                 a_full_account_takes_nothing_new,
                 messages_are_found_by_timestamp,
                 sessions_at_once_count_every_timestamp_once,
+                a_reader_beside_writers_misses_nothing,
             ],
             clients: [
                 clients_are_listed_in_order_of_registration_until_removed,
@@ -67,6 +71,8 @@ macro_rules! suite {
 
 suite! {
     sqlite: crate::bed::sqlite(),
+    postgres: crate::bed::postgres().await,
+    plproxy: crate::bed::plproxy().await,
 }
 
 fn timestamp(millis: u64) -> Timestamp {

@@ -199,3 +199,39 @@ pub(crate) async fn sessions_at_once_count_every_timestamp_once(bed: &Bed) {
     }
     assert_eq!(seen.len() as u64, stored);
 }
+
+/// Who asks for what came after the last answer gets everything once, while others store.
+pub(crate) async fn a_reader_beside_writers_misses_nothing(bed: &Bed) {
+    const WRITERS: u64 = 6;
+    const PUSHES: u64 = 40;
+    let vault = bed.vault();
+    let writer = |writer: u64| {
+        let vault = Vault::clone(&vault);
+        async move {
+            for push in 0..PUSHES {
+                // One of them rolls back: what it took must not leave a gap.
+                let batch = (0..5).map(|n| message((writer * PUSHES + push) * 5 + n, "new"));
+                let refused = message(0, "another content");
+                if writer > 0 && push % 7 == 0 {
+                    store(&vault, batch.clone().chain([refused]).collect()).await.unwrap_err();
+                }
+                store(&vault, batch.collect()).await.unwrap();
+            }
+        }
+    };
+    store(&vault, (0..5).map(|n| message(n, "new")).collect()).await.unwrap();
+    let writers: Vec<_> = (0..WRITERS).map(|number| tokio::spawn(writer(number))).collect();
+    let (mut cursor, mut found) = (0, Vec::new());
+    while (found.len() as u64) < WRITERS * PUSHES * 5 {
+        let page = vault.page(cursor, 100, 1 << 20, None).await.unwrap();
+        found.extend(page.messages.iter().map(|message| message.timestamp));
+        assert_eq!(page.cursor, found.len() as u64);
+        assert!(page.fingerprint.count >= page.cursor);
+        cursor = page.cursor;
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    found.sort_unstable();
+    assert!(found.is_sorted_by(|one, next| one < next), "each once");
+}

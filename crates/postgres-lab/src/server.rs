@@ -1,13 +1,13 @@
 //! A PostgreSQL server of our own: the installed binaries, a fresh cluster, a free loopback port.
 //!
-//! Only these settings differ from PostgreSQL's defaults: the memory for pages, which its manual
+//! Unless more are asked for, only these settings differ from PostgreSQL's defaults: the memory for pages, which its manual
 //! wants at a quarter of the machine's, and room for the WAL, so that a round is not spent on the
 //! checkpoints of a small one. Everything that keeps data safe is as it comes; `synchronous_commit`
 //! is a matter of each connection.
 //!
 //! # Invariants
 //! - Nobody else gets in: it listens on loopback alone, and wants a password that was drawn for it.
-//! - It ends with its value, and also if the benchmark is killed: see [`watchdog`].
+//! - It ends with its value, and also if we are killed or never drop it: see [`watchdog`].
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls};
 
 /// Room for the WAL between two checkpoints: more than a round writes.
-pub(crate) const MAX_WAL_BYTES: u64 = 4 << 30;
+pub const MAX_WAL_BYTES: u64 = 4 << 30;
 /// Where Debian and Ubuntu keep a folder for each major version.
 const PACKAGED: &str = "/usr/lib/postgresql";
 /// The system user whom the package creates, for PostgreSQL refuses to be run by root.
@@ -40,14 +40,34 @@ const START_POLL: Duration = Duration::from_millis(20);
 /// Of the log, for an error message.
 const LOG_LINES: usize = 10;
 
-pub(crate) struct Server {
+/// A running server; it ends with this value.
+pub struct Server {
     child: Child,
     watchdog: Child,
     config: Config,
 }
 
 impl Server {
-    pub(crate) fn start(folder: &Path, runtime: &Runtime) -> anyhow::Result<Self> {
+    /// Starts an empty server with its files in `folder/postgres`.
+    pub fn start(folder: &Path, runtime: &Runtime) -> anyhow::Result<Self> {
+        Self::start_with(folder, runtime, &[], false)
+    }
+
+    /// Starts an empty server for a test, with further settings (`name=value`). Its files are
+    /// temporary: they go when it ends, also if that is because the process does. It must not be
+    /// called from an async task.
+    pub fn start_temporary(settings: &[&str]) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("postgres-lab-").tempdir()?.keep();
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        Self::start_with(&folder, &runtime, settings, true)
+    }
+
+    fn start_with(
+        folder: &Path,
+        runtime: &Runtime,
+        settings: &[&str],
+        temporary: bool,
+    ) -> anyhow::Result<Self> {
         let host = Host::new(folder)?;
         let password = host.initialise()?;
         let port = free_port()?;
@@ -56,8 +76,10 @@ impl Server {
         config.connect_timeout(START_MAX);
 
         let log = folder.join("postgres.log");
-        let mut child = host.serve(port, File::create(&log).context("the server's log")?)?;
-        let watchdog = watchdog(&host, child.id()).inspect_err(|_| {
+        let file = File::create(&log).context("the server's log")?;
+        let mut child = host.serve(port, settings, file)?;
+        let remove = temporary.then_some(folder);
+        let watchdog = watchdog(&host, child.id(), remove).inspect_err(|_| {
             drop(child.kill());
             drop(child.wait());
         })?;
@@ -71,13 +93,24 @@ impl Server {
         Ok(server)
     }
 
-    pub(crate) fn config(&self) -> &Config {
+    /// How to connect to it as its superuser.
+    pub fn config(&self) -> &Config {
         &self.config
     }
 
-    pub(crate) async fn connect(&self) -> anyhow::Result<Client> {
+    /// The same as a URL, for one of its databases.
+    pub fn url(&self, database: &str) -> String {
+        let password = String::from_utf8_lossy(self.config.get_password().unwrap_or_default());
+        let port = self.config.get_ports()[0];
+        format!("postgres://{USER}:{password}@127.0.0.1:{port}/{database}")
+    }
+
+    /// A connection to one of its databases; the first is `postgres`.
+    pub async fn connect(&self, database: &str) -> anyhow::Result<Client> {
+        let mut config = self.config.clone();
+        config.dbname(database);
         let (client, connection) =
-            self.config.connect(NoTls).await.context("connecting to PostgreSQL")?;
+            config.connect(NoTls).await.context("connecting to PostgreSQL")?;
         // It ends with the client, whose calls report what goes wrong.
         tokio::spawn(connection);
         Ok(client)
@@ -91,7 +124,7 @@ impl Server {
                 if let Some(status) = self.child.try_wait()? {
                     anyhow::bail!("it ended: {status}");
                 }
-                match self.connect().await {
+                match self.connect(USER).await {
                     Ok(_) => return Ok(()),
                     Err(error) => refused = Some(error),
                 }
@@ -107,8 +140,8 @@ impl Server {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn pid(&self) -> u32 {
+    /// The server's process.
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 }
@@ -125,15 +158,27 @@ impl Drop for Server {
     }
 }
 
+/// QUIT is PostgreSQL's immediate shutdown: the files are of no further use. Its processes notice
+/// within moments; removing the files under them is harmless, but leaves what they still create.
+const WATCHDOG: &str = r#"
+read -r _
+kill -QUIT "$0"; status=$?
+if [ -n "$1" ]; then
+    for _ in 1 2 3 4 5 6 7 8 9; do rm -rf -- "$1" 2>/dev/null && break; done
+fi
+exit $status"#;
+
 /// Ends the server when our end of its standard input closes, which the system does if we are
 /// killed. It reads nothing, so that is all it waits for.
 ///
-/// Both have process groups of their own: a terminal's Ctrl-C ends the benchmark, and that ends
-/// them.
-fn watchdog(host: &Host, server: u32) -> anyhow::Result<Child> {
-    let mut command = host.command(Path::new("sh"));
-    // QUIT is PostgreSQL's immediate shutdown: the files are of no further use.
-    command.args(["-c", "read -r _; kill -QUIT \"$0\"", &server.to_string()]);
+/// Both have process groups of their own: a terminal's Ctrl-C ends us, and that ends them.
+fn watchdog(host: &Host, server: u32, remove: Option<&Path>) -> anyhow::Result<Child> {
+    let mut command = match remove {
+        // As whoever made the folder.
+        Some(_) => Command::new("sh"),
+        None => host.command(Path::new("sh")),
+    };
+    command.args(["-c", WATCHDOG, &server.to_string()]).args(remove);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command.spawn().context("starting the server's watchdog")
 }
@@ -190,7 +235,7 @@ impl Host {
         if let Some(folder) = closed {
             anyhow::bail!(
                 "the system user `{USER}` may not enter {}, and PostgreSQL refuses to be run by \
-                 root: choose another folder for the benchmark's files",
+                 root: choose another folder for its files",
                 folder.display()
             );
         }
@@ -223,7 +268,7 @@ impl Host {
         Ok(password)
     }
 
-    fn serve(&self, port: u16, log: File) -> anyhow::Result<Child> {
+    fn serve(&self, port: u16, more: &[&str], log: File) -> anyhow::Result<Child> {
         let settings = [
             "listen_addresses=127.0.0.1".to_owned(),
             format!("port={port}"),
@@ -234,7 +279,7 @@ impl Host {
         ];
         let mut command = self.command(&self.binaries.join("postgres"));
         command.arg("-D").arg(&self.data);
-        for setting in settings {
+        for setting in settings.iter().map(String::as_str).chain(more.iter().copied()) {
             command.arg("-c").arg(setting);
         }
         command.stdout(log.try_clone()?).stderr(log).process_group(0);

@@ -1,0 +1,186 @@
+//! A server whose vaults are in PostgreSQL, and vaults that move.
+
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use crate::processes::{Server, json, sql, warren, with_input};
+use crate::support::{Place, check_equal, check_report, track_all};
+
+/// The tests' PostgreSQL server, started once; it ends with the process.
+fn lab() -> &'static postgres_lab::Server {
+    static LAB: OnceLock<postgres_lab::Server> = OnceLock::new();
+    LAB.get_or_init(|| postgres_lab::Server::start_temporary(&[]).unwrap())
+}
+
+/// A place whose vaults are in PostgreSQL, and two devices in step.
+struct Pair {
+    place: Place,
+    /// The file with the database's URL.
+    url: String,
+    a: String,
+    b: String,
+}
+
+impl Pair {
+    fn new() -> (Self, Server) {
+        let place = Place::new();
+        let url = place.write("url.txt", &lab().url("postgres"));
+        let (a, b) = (place.at("a.db"), place.at("b.db"));
+        let pair = Self { place, url, a, b };
+        let server = pair.serve_postgres();
+        sql(&pair.a, "CREATE TABLE todo (id INTEGER PRIMARY KEY, text TEXT);");
+        edit(&pair.a, "one");
+        track_all(&pair.a);
+        pair.place.sign_in("sync", &pair.a, &server.address);
+        pair.place.sign_in("clone", &pair.b, &server.address);
+        check_equal(&pair.a, &pair.b);
+        (pair, server)
+    }
+
+    fn serve_postgres(&self) -> Server {
+        Server::start(&self.place.data, &["--postgres-file", &self.url])
+    }
+
+    /// Both devices write, and come to the same rows without a repair. The server has another
+    /// address than they remember.
+    #[track_caller]
+    fn sync_on(&self, server: &Server) {
+        edit(&self.a, "of a");
+        sql(&self.b, "UPDATE todo SET text = 'of b' WHERE id = 1");
+        for file in [&self.a, &self.b, &self.a] {
+            check_report(&json(&["sync", file, "--server", &server.address]));
+        }
+        check_equal(&self.a, &self.b);
+    }
+
+    /// Count and digest of the vault.
+    #[track_caller]
+    fn inspect(&self, in_postgres: bool) -> (Value, Value) {
+        let mut command = vec!["inspect", "--login", "ada", "--verify"];
+        if in_postgres {
+            command.extend(["--postgres-file", &self.url]);
+        }
+        let mut vault = self.place.operator(&command);
+        assert_eq!(vault["verified"], true, "{vault}");
+        assert_eq!(vault["postgres"].is_string(), in_postgres, "{vault}");
+        (vault["count"].take(), vault["digest"].take())
+    }
+
+    #[track_caller]
+    fn carry(&self, to: &str, options: &[&str]) -> (Value, Value) {
+        let carry = ["vault", "move", "ada", "--to", to, "--postgres-file", &self.url];
+        let mut moved = self.place.operator(&[&carry, options].concat());
+        (moved["count"].take(), moved["digest"].take())
+    }
+}
+
+fn edit(file: &str, text: &str) {
+    sql(file, &format!("INSERT INTO todo (text) VALUES ('{text}')"));
+}
+
+#[test]
+fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
+    let (pair, server) = Pair::new();
+    pair.sync_on(&server);
+    server.kill();
+    let server = pair.serve_postgres();
+    pair.sync_on(&server);
+    server.kill();
+    let before = pair.inspect(true);
+
+    assert_eq!(pair.carry("sqlite", &[]), before);
+    assert_eq!(pair.inspect(false), before);
+    let server = pair.place.serve();
+    pair.sync_on(&server);
+    server.stop();
+
+    // Back to where the older copy still is, which goes on.
+    let before = pair.inspect(false);
+    assert_eq!(pair.carry("postgres", &["--remove-source"]), before);
+    assert_eq!(pair.inspect(true), before);
+    let server = pair.serve_postgres();
+    pair.sync_on(&server);
+    let devices =
+        pair.place.operator(&["client", "list", "--login", "ada", "--postgres-file", &pair.url]);
+    assert_eq!(devices["clients"].as_array().unwrap().len(), 2, "{devices}");
+    server.stop();
+    assert_eq!(pair.inspect(false).0, 0, "the file was removed, and is made anew");
+
+    let remove = ["account", "remove", "ada", "--yes", "--data", &pair.place.data];
+    json(&[&remove[..], &["--postgres-file", &pair.url]].concat());
+}
+
+#[test]
+fn a_copy_that_is_none_is_refused_until_it_is_made_anew() {
+    let (pair, server) = Pair::new();
+    server.stop();
+    // The file gets messages that the rows do not have.
+    let server = pair.place.serve();
+    edit(&pair.a, "elsewhere");
+    json(&["sync", &pair.a, "--server", &server.address]);
+    server.stop();
+    let server = pair.serve_postgres();
+    edit(&pair.b, "here");
+    json(&["sync", &pair.b, "--server", &server.address]);
+    server.stop();
+    let carry = ["vault", "move", "ada", "--to", "sqlite", "--postgres-file", &pair.url];
+    let rest = ["--data", &pair.place.data, "--password-file", &pair.place.password, "--json"];
+    warren(&[&carry[..], &rest].concat()).refused("failed");
+    let moved = pair.carry("sqlite", &["--start-over"]);
+    assert_eq!((&moved, &moved), (&pair.inspect(true), &pair.inspect(false)));
+}
+
+#[test]
+fn a_database_that_is_not_there_is_said_without_the_password() {
+    let place = Place::new();
+    let url = "postgres://ada:SECRET@127.0.0.1:1/warren";
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data", &place.data, "--json"];
+    let ran = warren(&[&serve[..], &["--postgres", url]].concat());
+    ran.refused("unavailable");
+    assert!(!ran.stdout.contains("SECRET") && !ran.stderr.contains("SECRET"));
+}
+
+#[test]
+fn tls_is_used_when_asked_for_and_only_with_a_server_that_proves_its_name() {
+    let place = Place::new();
+    let (key, certificate) = (place.at("key.pem"), place.at("certificate.pem"));
+    let name = ["-subj", "/CN=warren", "-addext", "subjectAltName=IP:127.0.0.1"];
+    let mut request = Command::new("openssl");
+    request.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+    request.args(["-nodes", "-days", "2", "-addext", "basicConstraints=critical,CA:FALSE"]);
+    request.args(["-keyout", &key, "-out", &certificate]).args(name);
+    assert!(request.output().unwrap().status.success());
+    // PostgreSQL reads no key that others may read, and is another user where we are root.
+    let own = format!("chmod 600 {key}; [ $(id -u) != 0 ] || chown postgres {key}");
+    assert!(Command::new("sh").args(["-c", &own]).status().unwrap().success());
+    let files = [format!("ssl_cert_file={certificate}"), format!("ssl_key_file={key}")];
+    let settings = ["ssl=on", &files[0], &files[1]];
+    let lab = postgres_lab::Server::start_temporary(&settings).unwrap();
+
+    let inspect = |authorities: &str, host: &str| {
+        let url = lab.url("postgres").replace("127.0.0.1", host) + "?sslmode=verify-full";
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warren"));
+        command.args(["inspect", "--login", "ada", "--data", &place.data, "--json"]);
+        command.args(["--password-file", &place.password, "--postgres", &url]);
+        with_input(command.env("SSL_CERT_FILE", authorities), "")
+    };
+    assert_eq!(inspect(&certificate, "127.0.0.1").succeeded().value()["count"], 0);
+    for refused in [
+        inspect(&certificate, "localhost"),
+        inspect("/etc/ssl/certs/ca-certificates.crt", "127.0.0.1"),
+    ] {
+        refused.refused("unavailable");
+        assert!(refused.stdout.contains("certificate"), "{}", refused.stdout);
+    }
+}
+
+#[test]
+fn the_schema_is_printed_for_whoever_may_install_it() {
+    let schema = warren(&["postgres", "schema"]).succeeded().stdout;
+    assert!(schema.starts_with("BEGIN;") && schema.trim_end().ends_with("COMMIT;"));
+    let proxy = json(&["postgres", "schema", "--plproxy"]);
+    assert!(proxy["sql"].as_str().unwrap().contains("LANGUAGE plproxy"));
+    assert_eq!(json(&["postgres", "schema"])["sql"], json!(schema.trim_end().to_owned() + "\n"));
+}

@@ -1,0 +1,340 @@
+//! Vaults as rows of a PostgreSQL database (`docs/formats/10-postgres.md`).
+//!
+//! Each call is one call of one PL/pgSQL function, which is one transaction; the functions are in
+//! `schema/`. Nothing else is asked of PostgreSQL, so that whatever routes such a call to the
+//! machine that has the vault can stand between: PL/Proxy, Citus, SPQR.
+//!
+//! # Invariants
+//! - Nothing but timestamps, sizes, hashes and what devices say of their progress is readable in
+//!   the database: contents and names are sealed with the vault's key.
+//! - No lock is held while an answer travels, and none beyond a transaction.
+//! - What PostgreSQL acknowledged is as safe as its `synchronous_commit` says; only notes about
+//!   devices are written with less.
+
+mod install;
+mod pool;
+mod rows;
+mod sealed;
+mod upkeep;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use accounts::{ClientId, VaultId};
+use async_trait::async_trait;
+use bytes::Bytes;
+use crdt::{Fingerprint, Message, Node, SealKey, Timestamp, Window};
+use engine::Key;
+use tokio::task::spawn_blocking;
+use tokio_postgres::types::Type;
+
+pub use self::install::{plproxy_sql, schema_sql};
+pub use self::pool::Postgres;
+use self::rows::{Uuid, bigint, fingerprint, halves, state};
+use crate::batch::{Batch, Entry};
+use crate::client::{Client, Seen};
+use crate::error::{Error, Result};
+use crate::store::{
+    Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
+};
+
+/// A vault, and the key that opens its contents.
+struct PostgresStore {
+    postgres: Postgres,
+    vault: Uuid,
+    key: Arc<SealKey>,
+}
+
+impl Postgres {
+    pub(crate) fn open(&self, vault: &VaultId, key: &Key) -> Vault {
+        let key = Arc::new(sealed::key(key));
+        Arc::new(PostgresStore { postgres: self.clone(), vault: vault.into(), key })
+    }
+
+    /// [`crate::Vaults::remove`]
+    pub(crate) async fn remove(&self, vault: &VaultId) -> Result<()> {
+        let vault = (&Uuid::from(vault) as _, Type::UUID);
+        self.all("SELECT warren.remove($1)", &[vault]).await.map(drop)
+    }
+}
+
+/// Runs work that seals or opens contents: milliseconds for a full page.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    match spawn_blocking(work).await {
+        Ok(value) => Ok(value),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is being shut down.
+        Err(_cancelled) => Err(Error::Engine(engine::Error::Closed)),
+    }
+}
+
+fn slices<T: AsRef<[u8]>>(values: &[T]) -> Vec<&[u8]> {
+    values.iter().map(AsRef::as_ref).collect()
+}
+
+/// The starts and the ends of ranges of moments, as the first bytes of timestamps.
+fn bounds(ranges: &[Range<u64>]) -> (Vec<[u8; 8]>, Vec<[u8; 8]>) {
+    ranges.iter().map(|range| (range.start.to_be_bytes(), range.end.to_be_bytes())).unzip()
+}
+
+/// Where a row that names a range belongs.
+fn place(row: &tokio_postgres::Row) -> Result<usize> {
+    let place: i32 = row.try_get(0)?;
+    Ok(usize::try_from(place - 1).expect("the function counts from 1"))
+}
+
+impl PostgresStore {
+    fn vault(&self) -> pool::Parameter<'_> {
+        (&self.vault, Type::UUID)
+    }
+
+    async fn insert(
+        &self,
+        batch: &Batch,
+        contents: &[Bytes],
+        quota: Quota,
+        seen: Option<&Seen>,
+    ) -> Result<(Stored, bool)> {
+        let stamps: Vec<_> =
+            batch.entries.iter().map(|entry| entry.message.timestamp.to_bytes()).collect();
+        let halves = |entry: &Entry| halves(entry.fingerprint.digest);
+        let (highs, lows): (Vec<_>, Vec<_>) = batch.entries.iter().map(halves).unzip();
+        let size = |entry: &Entry| i32::try_from(entry.message.content.len());
+        let sizes: Vec<i32> =
+            batch.entries.iter().map(size).collect::<Result<_, _>>().expect("a body is smaller");
+        let sent = batch.sum.count + batch.repeated;
+        let stored = self
+            .postgres
+            .one(
+                "SELECT * FROM warren.store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                &[
+                    self.vault(),
+                    (&slices(&stamps), Type::BYTEA_ARRAY),
+                    (&highs, Type::INT8_ARRAY),
+                    (&lows, Type::INT8_ARRAY),
+                    (&sizes, Type::INT4_ARRAY),
+                    (&slices(contents), Type::BYTEA_ARRAY),
+                    (&bigint(quota.messages_max), Type::INT8),
+                    (&bigint(quota.bytes_max), Type::INT8),
+                    (&seen.map(|seen| seen.client.as_str()), Type::TEXT),
+                    (&bigint(seen.map_or(0, |seen| seen.now_ms)), Type::INT8),
+                    (&bigint(sent), Type::INT8),
+                ],
+            )
+            .await;
+        let limits = (quota.messages_max, quota.bytes_max);
+        let row = stored.map_err(|error| rows::stored_error(error, limits))?;
+        let stored = row.try_get::<_, i64>(0)?.cast_unsigned();
+        Ok((Stored { stored, known: sent - stored, after: state(&row, 1)? }, row.try_get(5)?))
+    }
+}
+
+#[async_trait]
+impl SyncStore for PostgresStore {
+    async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored> {
+        let key = Arc::clone(&self.key);
+        let sealed = blocking(move || (sealed::seal_all(&key, &batch), batch)).await?;
+        let (contents, batch) = sealed;
+        let (stored, is_damaged) = self.insert(&batch, &contents, quota, seen.as_ref()).await?;
+        // Reading it mends it.
+        let after = if is_damaged { self.state().await? } else { stored.after };
+        Ok(Stored { after, ..stored })
+    }
+
+    async fn page(
+        &self,
+        cursor: u64,
+        count_max: usize,
+        bytes_max: usize,
+        seen: Option<Seen>,
+    ) -> Result<Page> {
+        let node = seen.as_ref().and_then(|seen| seen.node).map(|node| node.0.cast_signed());
+        let unsent = seen.as_ref().and_then(|seen| seen.unsent).map(bigint);
+        let row = self
+            .postgres
+            .one(
+                "SELECT * FROM warren.page($1, $2, $3, $4, $5, $6, $7, $8)",
+                &[
+                    self.vault(),
+                    (&bigint(cursor), Type::INT8),
+                    (&i32::try_from(count_max).unwrap_or(i32::MAX), Type::INT4),
+                    (&bigint(bytes_max as u64), Type::INT8),
+                    (&seen.as_ref().map(|seen| seen.client.as_str()), Type::TEXT),
+                    (&bigint(seen.as_ref().map_or(0, |seen| seen.now_ms)), Type::INT8),
+                    (&node, Type::INT8),
+                    (&unsent, Type::INT8),
+                ],
+            )
+            .await?;
+        let key = Arc::clone(&self.key);
+        blocking(move || {
+            let list: &[u8] = row.try_get(0)?;
+            let timestamps: Vec<_> = list.chunks(Timestamp::BYTES).map(rows::timestamp).collect();
+            let cursor = row.try_get::<_, i64>(3)?.cast_unsigned();
+            let newest = row.try_get::<_, i64>(4)?.cast_unsigned();
+            let messages = messages(&row, 1, &timestamps, &key)?;
+            let fingerprint = fingerprint(&row, 5)?;
+            Ok(Page { messages, cursor, more: cursor < newest, fingerprint })
+        })
+        .await?
+    }
+
+    async fn state(&self) -> Result<State> {
+        let row = self.postgres.one("SELECT * FROM warren.state($1)", &[self.vault()]).await?;
+        state(&row, 0)
+    }
+
+    async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>> {
+        let rows = self.postgres.all("SELECT * FROM warren.windows($1)", &[self.vault()]).await?;
+        let window = |row: &tokio_postgres::Row| {
+            Ok((Window(row.try_get::<_, i32>(0)?.cast_unsigned()), fingerprint(row, 1)?))
+        };
+        rows.iter().map(window).collect()
+    }
+
+    async fn parts(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<Part>>> {
+        let (starts, ends) = bounds(&ranges);
+        let sql = "SELECT * FROM warren.parts($1, $2, $3, $4)";
+        let rows = self
+            .postgres
+            .all(
+                sql,
+                &[
+                    self.vault(),
+                    (&slices(&starts), Type::BYTEA_ARRAY),
+                    (&slices(&ends), Type::BYTEA_ARRAY),
+                    (&bigint(count), Type::INT8),
+                ],
+            )
+            .await?;
+        let mut parts = vec![Vec::new(); ranges.len()];
+        for row in rows {
+            let end: &[u8] = row.try_get(1)?;
+            let end = u64::from_be_bytes(end.try_into().expect("a moment has 8 bytes"));
+            parts[place(&row)?].push(Part { end, fingerprint: fingerprint(&row, 2)? });
+        }
+        Ok(parts)
+    }
+
+    async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>> {
+        let (starts, ends) = bounds(&ranges);
+        let sql = "SELECT * FROM warren.items($1, $2, $3, $4)";
+        let rows = self
+            .postgres
+            .all(
+                sql,
+                &[
+                    self.vault(),
+                    (&slices(&starts), Type::BYTEA_ARRAY),
+                    (&slices(&ends), Type::BYTEA_ARRAY),
+                    (&bigint(count_max as u64), Type::INT8),
+                ],
+            )
+            .await?;
+        rows.iter().map(items).collect()
+    }
+
+    async fn messages(&self, timestamps: Vec<Timestamp>, bytes_max: usize) -> Result<Vec<Message>> {
+        let list: Vec<u8> = timestamps.iter().flat_map(|timestamp| timestamp.to_bytes()).collect();
+        let bytes_max = bigint(bytes_max as u64);
+        let parameters = [self.vault(), (&list as _, Type::BYTEA), (&bytes_max as _, Type::INT8)];
+        let sql = "SELECT * FROM warren.messages($1, $2, $3)";
+        let row = self.postgres.one(sql, &parameters).await?;
+        let key = Arc::clone(&self.key);
+        blocking(move || messages(&row, 0, &timestamps, &key)).await?
+    }
+
+    async fn add_client(&self, client: Client) -> Result<()> {
+        let name = sealed::seal_name(&self.key, &client.id, &client.name);
+        let sql = "SELECT warren.add_client($1, $2, $3, $4, $5, $6, $7, $8)";
+        self.postgres
+            .all(
+                sql,
+                &[
+                    self.vault(),
+                    (&client.id.as_str(), Type::TEXT),
+                    (&&name[..], Type::BYTEA),
+                    (&client.node.map(|node| node.0.cast_signed()), Type::INT8),
+                    (&bigint(client.cursor), Type::INT8),
+                    (&bigint(client.unsent), Type::INT8),
+                    (&bigint(client.seen_ms), Type::INT8),
+                    (&bigint(client.created_ms), Type::INT8),
+                ],
+            )
+            .await
+            .map(drop)
+    }
+
+    async fn clients(&self) -> Result<Vec<Client>> {
+        let rows = self.postgres.all("SELECT * FROM warren.clients($1)", &[self.vault()]).await?;
+        let client = |row: &tokio_postgres::Row| {
+            let number = |column| row.try_get::<_, i64>(column).map(i64::cast_unsigned);
+            let id: ClientId =
+                row.try_get::<_, &str>(0)?.parse().expect("only `add_client` writes ids");
+            let name = sealed::open_name(&self.key, &id, row.try_get(1)?)?;
+            let node = row.try_get::<_, Option<i64>>(2)?.map(|node| Node(node.cast_unsigned()));
+            let (cursor, unsent) = (number(3)?, number(4)?);
+            let (seen_ms, created_ms) = (number(5)?, number(6)?);
+            Ok(Client { id, name, node, cursor, unsent, seen_ms, created_ms })
+        };
+        rows.iter().map(client).collect()
+    }
+
+    async fn remove_clients(&self, ids: Vec<ClientId>) -> Result<()> {
+        let ids: Vec<_> = ids.iter().map(ClientId::as_str).collect();
+        let ids = (&ids as _, Type::TEXT_ARRAY);
+        let sql = "SELECT warren.remove_clients($1, $2)";
+        self.postgres.all(sql, &[self.vault(), ids]).await.map(drop)
+    }
+
+    async fn status(&self) -> Result<Status> {
+        let row = self.postgres.one("SELECT * FROM warren.status($1)", &[self.vault()]).await?;
+        Ok(Status {
+            state: state(&row, 0)?,
+            clients_count: row.try_get::<_, i64>(4)?.cast_unsigned(),
+            storage: Storage::Postgres {
+                address: self.postgres.name().to_owned(),
+                database: row.try_get(5)?,
+                version: row.try_get(6)?,
+                tables_bytes: row.try_get::<_, i64>(7)?.cast_unsigned(),
+            },
+        })
+    }
+
+    async fn verify(&self) -> Result<Verification> {
+        upkeep::verify(self).await
+    }
+
+    async fn rebuild(&self) -> Result<()> {
+        upkeep::rebuild(self).await
+    }
+}
+
+/// Column `list`: timestamps and hashes, 16 bytes each.
+fn items(row: &tokio_postgres::Row) -> Result<Vec<Item>> {
+    let (list, []) = row.try_get::<_, &[u8]>(0)?.as_chunks::<32>() else {
+        unreachable!("an item has 32 bytes")
+    };
+    let item = |item: &[u8; 32]| {
+        let (timestamp, hash) = item.split_at(Timestamp::BYTES);
+        let hash = u128::from_be_bytes(hash.try_into().expect("the other 16"));
+        Item { timestamp: rows::timestamp(timestamp), hash }
+    };
+    Ok(list.iter().map(item).collect())
+}
+
+/// Columns `places, contents`: messages of a list, by their places in it.
+fn messages(
+    row: &tokio_postgres::Row,
+    first: usize,
+    timestamps: &[Timestamp],
+    key: &SealKey,
+) -> Result<Vec<Message>> {
+    let places: Vec<i32> = row.try_get(first)?;
+    let contents: Vec<&[u8]> = row.try_get(first + 1)?;
+    let open = |(place, content): (i32, &[u8])| {
+        let timestamp = timestamps[usize::try_from(place).expect("places count from 0")];
+        Ok(Message { timestamp, content: sealed::open(key, timestamp, content)? })
+    };
+    places.into_iter().zip(contents).map(open).collect()
+}

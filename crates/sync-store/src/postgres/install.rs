@@ -1,0 +1,123 @@
+//! The tables and functions in PostgreSQL: made at the first start, brought up to date at later
+//! ones.
+//!
+//! Whoever may not create tables, or asks through a router, finds them made: by an operator who
+//! has [`schema_sql`] run.
+
+use crate::error::{Error, Result};
+use crate::postgres::pool::Postgres;
+
+const TABLES: &str = include_str!("schema/tables.sql");
+const STORE: &str = include_str!("schema/store.sql");
+const READ: &str = include_str!("schema/read.sql");
+
+/// Raised with every change of the files in `schema/`.
+const VERSION: i32 = 1;
+
+/// Names the lock that installers take: "warren" as bytes.
+const LOCK: i64 = 0x7761_7272_656e;
+
+/// Makes or updates the schema in one transaction; where it is of this version, changes nothing.
+pub fn schema_sql() -> String {
+    format!(
+        "BEGIN;
+SELECT pg_advisory_xact_lock({LOCK});
+SET LOCAL client_min_messages = warning;
+SET LOCAL search_path = warren, pg_temp;
+{TABLES}
+{STORE}
+{READ}
+INSERT INTO schema_version (number) VALUES ({VERSION})
+ON CONFLICT (one) DO UPDATE SET number = excluded.number;
+COMMIT;
+"
+    )
+}
+
+/// The functions of a PL/Proxy database that passes each call on to the shard that has the vault.
+/// The cluster's name is `warren`.
+pub fn plproxy_sql() -> String {
+    let functions = [STORE, READ].into_iter().flat_map(|file| file.split("\nCREATE OR REPLACE "));
+    let proxies = functions.filter_map(|function| {
+        let signature = function.split("\nLANGUAGE").next()?;
+        let (name, parameters) = signature.strip_prefix("FUNCTION warren.")?.split_once('(')?;
+        let is_of_vault = parameters.trim_start().starts_with("of_vault uuid");
+        let run = match name {
+            _ if is_of_vault => "RUN ON hashtext(of_vault::text)",
+            "version" => "RUN ON 0",
+            _ => return None,
+        };
+        let body = format!("$$ CLUSTER 'warren'; {run}; $$");
+        Some(format!("CREATE OR REPLACE {signature}\nLANGUAGE plproxy AS {body};\n\n"))
+    });
+    let schema = "CREATE SCHEMA IF NOT EXISTS warren;\n\n".to_owned();
+    std::iter::once(schema).chain(proxies).collect()
+}
+
+/// What is installed: 0 for nothing.
+async fn installed(postgres: &Postgres) -> Result<i32> {
+    let row = postgres.one("SELECT to_regprocedure('warren.version()') IS NOT NULL", &[]).await?;
+    if !row.try_get::<_, bool>(0)? {
+        return Ok(0);
+    }
+    Ok(postgres.one("SELECT warren.version()", &[]).await?.try_get(0)?)
+}
+
+pub(super) async fn install(postgres: &Postgres) -> Result<()> {
+    let found = installed(postgres).await?;
+    if found > VERSION {
+        return Err(Error::PostgresSchema(format!(
+            "it is of version {found}, made by a later version of Warren than this"
+        )));
+    }
+    if found < VERSION {
+        let client = postgres.client().await?;
+        client.batch_execute(&schema_sql()).await.map_err(|error| match error.code() {
+            Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) => {
+                Error::PostgresSchema(format!(
+                    "it is of version {found}, {VERSION} is needed, and this user may not make it: \
+                     have the output of `warren postgres schema` run by who may"
+                ))
+            }
+            _ => error.into(),
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_proxy_has_the_functions_that_are_called_from_outside() {
+        let sql = plproxy_sql();
+        let names: Vec<_> = sql
+            .split("CREATE OR REPLACE FUNCTION warren.")
+            .skip(1)
+            .map(|function| function.split('(').next().unwrap())
+            .collect();
+        let expected = [
+            "store",
+            "rebuild",
+            "mend",
+            "remove",
+            "add_client",
+            "remove_clients",
+            "state",
+            "messages",
+            "page",
+            "windows",
+            "parts",
+            "items",
+            "clients",
+            "status",
+            "verify",
+            "scan",
+            "version",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(sql.matches("RUN ON hashtext(of_vault::text)").count(), expected.len() - 1);
+        assert!(!sql.contains("plpgsql"));
+    }
+}

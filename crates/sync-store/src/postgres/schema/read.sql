@@ -1,0 +1,316 @@
+-- Vaults in PostgreSQL: what reads them.
+
+-- The vault's row, made anew before it is read if somebody changed messages by hand.
+CREATE OR REPLACE FUNCTION warren.sound_root(for_vault uuid) RETURNS warren.vault
+LANGUAGE plpgsql AS $$
+DECLARE
+    root vault := stored_root(for_vault);
+BEGIN
+    IF root.damaged THEN
+        PERFORM rebuild(for_vault);
+        root := stored_root(for_vault);
+    END IF;
+    RETURN root;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION warren.state(of_vault uuid)
+RETURNS TABLE (newest bigint, held bigint, held_bytes bigint, lanes bigint[])
+LANGUAGE plpgsql AS $$
+DECLARE
+    root vault := sound_root(of_vault);
+BEGIN
+    RETURN QUERY SELECT root.cursor, root.count, root.bytes, lanes_of(root);
+END
+$$;
+
+-- Messages by timestamp, 16 bytes each; in this order, none after `bytes_max` of contents. Places
+-- count from 0; those that are not there are left out.
+CREATE OR REPLACE FUNCTION warren.messages(of_vault uuid, list bytea, bytes_max bigint)
+RETURNS TABLE (places integer[], contents bytea[])
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY
+    SELECT coalesce(array_agg(f.place ORDER BY f.place), '{}'),
+        coalesce(array_agg(f.content ORDER BY f.place), '{}')
+    FROM (
+        SELECT n AS place, m.content,
+            sum(m.size) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) - m.size AS bytes_before
+        FROM generate_series(0, length(list) / 16 - 1) AS n
+        CROSS JOIN LATERAL (
+            SELECT k.size, k.content FROM message AS k
+            WHERE k.vault_id = of_vault AND k.timestamp = substr(list, n * 16 + 1, 16)
+            LIMIT 1
+        ) AS m
+    ) AS f
+    WHERE f.bytes_before < bytes_max;
+END
+$$;
+
+-- What has arrival numbers after `after_number`. Notes that the device has been answered so far,
+-- without waiting for the disk.
+CREATE OR REPLACE FUNCTION warren.page(
+    of_vault uuid, after_number bigint, count_max integer, bytes_max bigint,
+    seen_client text, now_ms bigint, seen_node bigint, seen_unsent bigint
+) RETURNS TABLE (
+    list bytea, places integer[], contents bytea[],
+    last_number bigint, newest bigint, held bigint, lanes bigint[]
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    root vault := sound_root(of_vault);
+    since bigint := least(after_number, root.cursor);
+    until bigint;
+    picked record;
+BEGIN
+    list := '';
+    places := '{}';
+    contents := '{}';
+    last_number := root.cursor;
+    -- More than once only where messages were deleted by hand.
+    WHILE since < root.cursor AND cardinality(places) = 0 LOOP
+        until := least(since + greatest(count_max, 1), root.cursor);
+        list := stamps_between(of_vault, since, until);
+        SELECT m.* INTO picked FROM messages(of_vault, list, greatest(bytes_max, 1)) AS m;
+        places := picked.places;
+        contents := picked.contents;
+        IF cardinality(places) > 0 THEN
+            last_number := since + places[cardinality(places)] + 1;
+        END IF;
+        since := until;
+    END LOOP;
+
+    UPDATE client AS c SET seen_ms = now_ms, cursor = last_number,
+        node = coalesce(seen_node, c.node), unsent = coalesce(seen_unsent, c.unsent)
+    WHERE c.vault_id = of_vault AND c.id = seen_client
+        AND (c.cursor <> last_number OR c.seen_ms + 60000 <= now_ms
+            OR c.node IS DISTINCT FROM coalesce(seen_node, c.node)
+            OR c.unsent <> coalesce(seen_unsent, c.unsent));
+    -- Losing the note loses a line in a list of devices.
+    PERFORM set_config('synchronous_commit', 'off', true);
+
+    newest := root.cursor;
+    held := root.count;
+    lanes := lanes_of(root);
+    RETURN NEXT;
+END
+$$;
+
+-- The timestamps with the arrival numbers since + 1 … until. Numbers have no gaps: the rows that
+-- overlap these are those up to the first that reaches `until`.
+CREATE OR REPLACE FUNCTION warren.stamps_between(for_vault uuid, since bigint, until bigint)
+RETURNS bytea
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    reaches bigint;
+    list bytea;
+BEGIN
+    SELECT min(a.last) INTO reaches FROM arrival AS a
+    WHERE a.vault_id = for_vault AND a.last >= until;
+    SELECT string_agg(
+        substr(a.timestamps,
+            (1 + 16 * greatest(since - (a.last - a.count), 0))::integer,
+            (16 * (least(until, a.last) - greatest(since, a.last - a.count)))::integer),
+        ''::bytea ORDER BY a.last) INTO list
+    FROM arrival AS a
+    WHERE a.vault_id = for_vault AND a.last > since AND a.last <= reaches;
+    RETURN list;
+END
+$$;
+
+-- If they do not add up to the vault's row, all is made anew first.
+CREATE OR REPLACE FUNCTION warren.windows(of_vault uuid)
+RETURNS TABLE (window_id integer, held bigint, lanes bigint[])
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM sound_root(of_vault);
+    -- In one statement, so of one moment.
+    IF EXISTS (
+        SELECT FROM vault AS v CROSS JOIN LATERAL (
+            SELECT coalesce(sum(n.count), 0) AS count, coalesce(sum(n.lane0), 0) AS lane0,
+                coalesce(sum(n.lane1), 0) AS lane1, coalesce(sum(n.lane2), 0) AS lane2,
+                coalesce(sum(n.lane3), 0) AS lane3
+            FROM node AS n WHERE n.vault_id = of_vault
+        ) AS s
+        WHERE v.vault_id = of_vault AND (v.count, v.lane0, v.lane1, v.lane2, v.lane3)
+            IS DISTINCT FROM (s.count, s.lane0, s.lane1, s.lane2, s.lane3)
+    ) THEN
+        PERFORM rebuild(of_vault);
+    END IF;
+    RETURN QUERY SELECT n.window_id, n.count, ARRAY[n.lane0, n.lane1, n.lane2, n.lane3]
+    FROM node AS n WHERE n.vault_id = of_vault ORDER BY n.window_id;
+END
+$$;
+
+-- Cuts ranges of moments (8 bytes: a timestamp without its node) into parts of `part_count`
+-- messages; messages of one moment stay together. `until` is the first moment after a part.
+CREATE OR REPLACE FUNCTION warren.parts(
+    of_vault uuid, starts bytea[], ends bytea[], part_count bigint
+) RETURNS TABLE (range_place integer, until bytea, held bigint, lanes bigint[])
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    since bytea;
+    range_end bytea;
+    nth bytea; -- the last timestamp that the count asks for
+    later bytea; -- the first of a later moment
+BEGIN
+    FOR place IN 1..cardinality(starts) LOOP
+        since := starts[place];
+        range_end := ends[place];
+        WHILE since IS NOT NULL LOOP
+            SELECT m.timestamp INTO nth FROM message AS m
+            WHERE m.vault_id = of_vault AND m.timestamp >= since AND m.timestamp < range_end
+            ORDER BY m.timestamp LIMIT 1 OFFSET greatest(part_count, 1) - 1;
+            SELECT m.timestamp INTO later FROM message AS m
+            WHERE m.vault_id = of_vault AND m.timestamp < range_end
+                AND m.timestamp > substr(nth, 1, 8) || '\xffffffffffffffff'::bytea
+            ORDER BY m.timestamp LIMIT 1;
+            RETURN QUERY
+            SELECT place, coalesce(substr(later, 1, 8), range_end), count(*),
+                ARRAY[sum(upper_lane(m.hash_high)), sum(lower_lane(m.hash_high)),
+                    sum(upper_lane(m.hash_low)), sum(lower_lane(m.hash_low))]::bigint[]
+            FROM message AS m
+            WHERE m.vault_id = of_vault AND m.timestamp >= since
+                AND m.timestamp < coalesce(later, range_end)
+            HAVING count(*) > 0;
+            since := later;
+        END LOOP;
+    END LOOP;
+END
+$$;
+
+-- The messages of ranges of moments: 16 bytes of timestamp and 16 of hash each, a row per range.
+-- At most `count_max` in all: the range in which these are reached is the last.
+CREATE OR REPLACE FUNCTION warren.items(
+    of_vault uuid, starts bytea[], ends bytea[], count_max bigint
+) RETURNS TABLE (list bytea)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    remaining bigint := count_max;
+BEGIN
+    FOR place IN 1..cardinality(starts) LOOP
+        EXIT WHEN remaining <= 0;
+        SELECT coalesce(string_agg(
+            i.timestamp || int8send(i.hash_high) || int8send(i.hash_low), ''::bytea
+            ORDER BY i.timestamp), '') INTO list
+        FROM (
+            SELECT m.timestamp, m.hash_high, m.hash_low FROM message AS m
+            WHERE m.vault_id = of_vault AND m.timestamp >= starts[place]
+                AND m.timestamp < ends[place]
+            ORDER BY m.timestamp LIMIT remaining
+        ) AS i;
+        remaining := remaining - length(list) / 32;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION warren.clients(of_vault uuid) RETURNS TABLE (
+    id text, name bytea, node bigint, reached bigint, unsent bigint, seen_ms bigint,
+    created_ms bigint
+)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY
+    SELECT c.id, c.name, c.node, c.cursor, c.unsent, c.seen_ms, c.created_ms
+    FROM client AS c WHERE c.vault_id = of_vault ORDER BY c.created_ms, c.id COLLATE "C";
+END
+$$;
+
+-- For operators. The tables' bytes are those of all vaults on this server.
+CREATE OR REPLACE FUNCTION warren.status(of_vault uuid) RETURNS TABLE (
+    newest bigint, held bigint, held_bytes bigint, lanes bigint[],
+    clients_count bigint, database text, version text, tables_bytes bigint
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    root vault := sound_root(of_vault);
+BEGIN
+    RETURN QUERY SELECT root.cursor, root.count, root.bytes, lanes_of(root),
+        (SELECT count(*) FROM client AS c WHERE c.vault_id = of_vault),
+        current_database()::text, current_setting('server_version'),
+        (SELECT sum(pg_total_relation_size(t.oid))::bigint FROM pg_class AS t
+         WHERE t.relnamespace = 'warren'::regnamespace AND t.relkind = 'r');
+END
+$$;
+
+-- The recorded row, the same from the messages' recorded hashes, and how many windows differ: all
+-- of one moment.
+CREATE OR REPLACE FUNCTION warren.verify(of_vault uuid) RETURNS TABLE (
+    newest bigint, held bigint, held_bytes bigint, lanes bigint[],
+    true_newest bigint, true_held bigint, true_bytes bigint, true_lanes bigint[],
+    wrong_windows integer[]
+)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    root vault := stored_root(of_vault);
+BEGIN
+    RETURN QUERY
+    WITH computed AS (SELECT s.* FROM sums_of(of_vault) AS s),
+    recorded AS (SELECT n.* FROM node AS n WHERE n.vault_id = of_vault)
+    SELECT root.cursor, root.count, root.bytes, lanes_of(root),
+        greatest(root.cursor,
+            (SELECT max(a.last) FROM arrival AS a WHERE a.vault_id = of_vault)),
+        coalesce(sum(c.count), 0)::bigint, coalesce(sum(c.bytes), 0)::bigint,
+        ARRAY[coalesce(sum(c.lane0), 0), coalesce(sum(c.lane1), 0),
+            coalesce(sum(c.lane2), 0), coalesce(sum(c.lane3), 0)]::bigint[],
+        coalesce((
+            SELECT array_agg(window_id)
+            FROM computed AS d FULL JOIN recorded AS r USING (window_id)
+            WHERE (d.count, d.lane0, d.lane1, d.lane2, d.lane3)
+                IS DISTINCT FROM (r.count, r.lane0, r.lane1, r.lane2, r.lane3)
+        ), '{}')
+    FROM computed AS c;
+END
+$$;
+
+-- Messages after a timestamp in order of time, with all that is recorded of them.
+CREATE OR REPLACE FUNCTION warren.scan(
+    of_vault uuid, after_stamp bytea, count_max integer, bytes_max bigint
+) RETURNS TABLE (stamps bytea[], highs bigint[], lows bigint[], sizes integer[], contents bytea[])
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY
+    SELECT coalesce(array_agg(f.timestamp ORDER BY f.timestamp), '{}'),
+        coalesce(array_agg(f.hash_high ORDER BY f.timestamp), '{}'),
+        coalesce(array_agg(f.hash_low ORDER BY f.timestamp), '{}'),
+        coalesce(array_agg(f.size ORDER BY f.timestamp), '{}'),
+        coalesce(array_agg(f.content ORDER BY f.timestamp), '{}')
+    FROM (
+        SELECT p.*, sum(p.size) OVER (ORDER BY p.timestamp ROWS UNBOUNDED PRECEDING) - p.size
+            AS bytes_before
+        FROM (
+            SELECT m.timestamp, m.hash_high, m.hash_low, m.size, m.content FROM message AS m
+            WHERE m.vault_id = of_vault AND m.timestamp > after_stamp
+            ORDER BY m.timestamp LIMIT count_max
+        ) AS p
+    ) AS f
+    WHERE f.bytes_before <= bytes_max;
+END
+$$;
+
+-- Of this schema.
+CREATE OR REPLACE FUNCTION warren.version() RETURNS integer
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT v.number FROM schema_version AS v);
+END
+$$;
+
+-- How functions run that are called from outside: with the tables' owner's rights, so that Warren's own role needs none
+-- on them; with names that nobody can shadow; and with one plan that goes through the primary
+-- keys, whatever PostgreSQL believes about tables that it has not yet looked at.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'warren'::regnamespace
+        AND (p.proargnames[1] = 'of_vault' OR p.proname IN ('note_damage', 'version'))
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER '
+            'SET search_path = warren, pg_temp SET plan_cache_mode = force_generic_plan '
+            'SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off '
+            'SET enable_bitmapscan = off SET enable_material = off SET jit = off SET work_mem = ''64MB''', f);
+    END LOOP;
+END
+$$;

@@ -1,0 +1,281 @@
+-- Vaults in PostgreSQL: what changes them.
+--
+-- A function that starts with `of_vault uuid` is called from outside, one call a transaction; the
+-- others are called from here. Whatever locks rows takes them in this order: messages by timestamp,
+-- nodes by window, the vault, the client. So nobody waits in a circle.
+
+-- The window of a timestamp: its upper 18 of 48 bits of milliseconds.
+CREATE OR REPLACE FUNCTION warren.window_of(stamp bytea) RETURNS integer
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT (get_byte(stamp, 0) << 10) | (get_byte(stamp, 1) << 2) | (get_byte(stamp, 2) >> 6)
+$$;
+
+-- The upper and the lower quarter of half a hash.
+CREATE OR REPLACE FUNCTION warren.upper_lane(half bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS 'SELECT (half >> 32) & 4294967295';
+CREATE OR REPLACE FUNCTION warren.lower_lane(half bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS 'SELECT half & 4294967295';
+
+-- Stores what is new. Arrays are in order of timestamp, each timestamp once.
+--
+-- Messages and nodes are inserted without holding the vault's row. That row comes last and gives
+-- the arrival numbers; who has it keeps it until the commit, so numbers are without gaps and become
+-- visible in their order.
+CREATE OR REPLACE FUNCTION warren.store(
+    of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
+    contents bytea[], messages_max bigint, bytes_max bigint,
+    seen_client text, now_ms bigint, sent bigint
+) RETURNS TABLE (
+    stored bigint, newest bigint, held bigint, held_bytes bigint, lanes bigint[], is_damaged boolean
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    -- Rows of one INSERT: 5,000 to 20,000 keep the memory flat at no cost in time.
+    rows_max CONSTANT integer := 10000;
+    until integer;
+    arrived bytea := '';
+    added node[] := '{}';
+    added_bytes bigint := 0;
+    batch record;
+    root vault;
+    fresh integer;
+    clash text;
+BEGIN
+    FOR since IN 1..cardinality(stamps) BY rows_max LOOP
+        until := since + rows_max - 1;
+        WITH inserted AS (
+            INSERT INTO message AS m (vault_id, timestamp, hash_high, hash_low, size, content)
+            SELECT of_vault, o.stamp, o.high, o.low, o.size, o.content
+            FROM unnest(stamps[since:until], highs[since:until], lows[since:until],
+                sizes[since:until], contents[since:until]) AS o (stamp, high, low, size, content)
+            ORDER BY o.stamp
+            ON CONFLICT (vault_id, timestamp) DO NOTHING
+            RETURNING m.timestamp, m.hash_high, m.hash_low, m.size
+        ), sums AS (
+            SELECT window_of(i.timestamp) AS window_id, count(*) AS count, sum(i.size) AS bytes,
+                sum(upper_lane(i.hash_high))::bigint AS lane0,
+                sum(lower_lane(i.hash_high))::bigint AS lane1,
+                sum(upper_lane(i.hash_low))::bigint AS lane2,
+                sum(lower_lane(i.hash_low))::bigint AS lane3,
+                string_agg(i.timestamp, ''::bytea ORDER BY i.timestamp) AS stamps
+            FROM inserted AS i
+            GROUP BY 1
+        )
+        SELECT array_agg(ROW(of_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2,
+                s.lane3)::node) AS nodes,
+            sum(s.bytes)::bigint AS bytes,
+            string_agg(s.stamps, ''::bytea ORDER BY s.window_id) AS stamps
+        INTO batch FROM sums AS s;
+        IF batch.nodes IS NOT NULL THEN
+            added := added || batch.nodes;
+            added_bytes := added_bytes + batch.bytes;
+            arrived := arrived || batch.stamps;
+        END IF;
+    END LOOP;
+    fresh := length(arrived) / 16;
+
+    IF fresh < cardinality(stamps) THEN
+        SELECT string_agg(encode(c.stamp, 'hex'), ',' ORDER BY c.stamp) INTO clash
+        FROM (
+            SELECT o.stamp FROM unnest(stamps, highs, lows) AS o (stamp, high, low)
+            CROSS JOIN LATERAL (
+                SELECT k.hash_high, k.hash_low FROM message AS k
+                WHERE k.vault_id = of_vault AND k.timestamp = o.stamp
+                LIMIT 1
+            ) AS m
+            WHERE m.hash_high <> o.high OR m.hash_low <> o.low
+            ORDER BY o.stamp LIMIT 100
+        ) AS c;
+        IF clash IS NOT NULL THEN
+            RAISE EXCEPTION 'another content for a known timestamp'
+                USING ERRCODE = 'WR001', DETAIL = clash;
+        END IF;
+    END IF;
+
+    IF fresh = 0 THEN
+        -- All that is known is on the disk already, so there is nothing that a crash could lose.
+        PERFORM set_config('synchronous_commit', 'off', true);
+        root := stored_root(of_vault);
+    ELSE
+        INSERT INTO node AS n
+        SELECT of_vault, a.window_id, sum(a.count), sum(a.lane0), sum(a.lane1), sum(a.lane2),
+            sum(a.lane3)
+        FROM unnest(added) AS a GROUP BY a.window_id ORDER BY a.window_id
+        ON CONFLICT (vault_id, window_id) DO UPDATE SET count = n.count + excluded.count,
+            lane0 = n.lane0 + excluded.lane0, lane1 = n.lane1 + excluded.lane1,
+            lane2 = n.lane2 + excluded.lane2, lane3 = n.lane3 + excluded.lane3;
+
+        INSERT INTO vault AS v
+        SELECT of_vault, fresh, sum(a.count), added_bytes, sum(a.lane0), sum(a.lane1),
+            sum(a.lane2), sum(a.lane3), false
+        FROM unnest(added) AS a
+        ON CONFLICT (vault_id) DO UPDATE SET cursor = v.cursor + excluded.cursor,
+            count = v.count + excluded.count, bytes = v.bytes + excluded.bytes,
+            lane0 = v.lane0 + excluded.lane0, lane1 = v.lane1 + excluded.lane1,
+            lane2 = v.lane2 + excluded.lane2, lane3 = v.lane3 + excluded.lane3
+        RETURNING v.* INTO root;
+        PERFORM check_quota('messages', root.count, messages_max);
+        PERFORM check_quota('bytes', root.bytes, bytes_max);
+
+        INSERT INTO arrival (vault_id, last, count, timestamps)
+        VALUES (of_vault, root.cursor, fresh, arrived);
+    END IF;
+
+    UPDATE client AS c SET seen_ms = now_ms, unsent = greatest(c.unsent - sent, 0),
+        cursor = CASE c.cursor WHEN root.cursor - fresh THEN root.cursor ELSE c.cursor END
+    WHERE c.vault_id = of_vault AND c.id = seen_client
+        AND (c.seen_ms + 60000 <= now_ms OR fresh > 0 OR c.unsent > 0);
+
+    RETURN QUERY SELECT fresh::bigint, root.cursor, root.count, root.bytes, lanes_of(root),
+        root.damaged;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION warren.check_quota(what text, wanted bigint, most bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF wanted > most THEN
+        RAISE EXCEPTION 'the quota is exceeded'
+            USING ERRCODE = 'WR002', DETAIL = what || ',' || wanted;
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION warren.lanes_of(root warren.vault) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE AS 'SELECT ARRAY[root.lane0, root.lane1, root.lane2, root.lane3]';
+
+-- The vault's row as it is recorded; zeros for one that holds nothing yet.
+CREATE OR REPLACE FUNCTION warren.stored_root(for_vault uuid) RETURNS warren.vault
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    root vault;
+BEGIN
+    SELECT v.* INTO root FROM vault AS v WHERE v.vault_id = for_vault;
+    IF NOT FOUND THEN
+        root := ROW(for_vault, 0, 0, 0, 0, 0, 0, 0, false);
+    END IF;
+    RETURN root;
+END
+$$;
+
+-- Keeps out everybody who stores, from here to the commit.
+CREATE OR REPLACE FUNCTION warren.lock_vault(for_vault uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM node AS n WHERE n.vault_id = for_vault ORDER BY n.window_id FOR UPDATE;
+    PERFORM FROM vault AS v WHERE v.vault_id = for_vault FOR UPDATE;
+END
+$$;
+
+-- Makes nodes and the vault's row anew from the messages' recorded hashes and sizes.
+CREATE OR REPLACE FUNCTION warren.rebuild(of_vault uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lock_vault(of_vault);
+    DELETE FROM node AS n WHERE n.vault_id = of_vault;
+    INSERT INTO node
+    SELECT of_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2, s.lane3
+    FROM sums_of(of_vault) AS s ORDER BY s.window_id;
+    INSERT INTO vault AS v
+    SELECT of_vault,
+        coalesce((SELECT max(a.last) FROM arrival AS a WHERE a.vault_id = of_vault), 0),
+        coalesce(sum(s.count), 0), coalesce(sum(s.bytes), 0), coalesce(sum(s.lane0), 0),
+        coalesce(sum(s.lane1), 0), coalesce(sum(s.lane2), 0), coalesce(sum(s.lane3), 0), false
+    FROM sums_of(of_vault) AS s
+    ON CONFLICT (vault_id) DO UPDATE SET cursor = greatest(v.cursor, excluded.cursor),
+        count = excluded.count, bytes = excluded.bytes, lane0 = excluded.lane0,
+        lane1 = excluded.lane1, lane2 = excluded.lane2, lane3 = excluded.lane3, damaged = false;
+END
+$$;
+
+-- What the nodes should be.
+CREATE OR REPLACE FUNCTION warren.sums_of(for_vault uuid) RETURNS TABLE (
+    window_id integer, count bigint, bytes bigint,
+    lane0 bigint, lane1 bigint, lane2 bigint, lane3 bigint
+)
+LANGUAGE sql STABLE AS $$
+    SELECT window_of(m.timestamp), count(*), sum(m.size)::bigint,
+        sum(upper_lane(m.hash_high))::bigint, sum(lower_lane(m.hash_high))::bigint,
+        sum(upper_lane(m.hash_low))::bigint, sum(lower_lane(m.hash_low))::bigint
+    FROM warren.message AS m WHERE m.vault_id = for_vault GROUP BY 1
+$$;
+
+-- Puts right what `scan` found: gives messages the hash of their content, drops those whose
+-- content is lost, so that the devices send them again, and rebuilds.
+CREATE OR REPLACE FUNCTION warren.mend(
+    of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[], lost bytea[]
+) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lock_vault(of_vault);
+    UPDATE message AS m SET hash_high = o.high, hash_low = o.low, size = o.size
+    FROM unnest(stamps, highs, lows, sizes) AS o (stamp, high, low, size)
+    WHERE m.vault_id = of_vault AND m.timestamp = o.stamp;
+    DELETE FROM message AS m WHERE m.vault_id = of_vault AND m.timestamp = ANY (lost);
+    PERFORM rebuild(of_vault);
+END
+$$;
+
+-- Removes all that the vault has.
+CREATE OR REPLACE FUNCTION warren.remove(of_vault uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    done bytea := '';
+    until bytea;
+BEGIN
+    PERFORM lock_vault(of_vault);
+    -- Piece by piece: the trigger is handed every row that a statement deletes.
+    LOOP
+        SELECT p.timestamp INTO until FROM (
+            SELECT m.timestamp FROM message AS m
+            WHERE m.vault_id = of_vault AND m.timestamp > done
+            ORDER BY m.timestamp LIMIT 10000
+        ) AS p
+        ORDER BY p.timestamp DESC LIMIT 1;
+        EXIT WHEN until IS NULL;
+        DELETE FROM message AS m
+        WHERE m.vault_id = of_vault AND m.timestamp > done AND m.timestamp <= until;
+        done := until;
+    END LOOP;
+    DELETE FROM node AS n WHERE n.vault_id = of_vault;
+    DELETE FROM arrival AS a WHERE a.vault_id = of_vault;
+    DELETE FROM vault AS v WHERE v.vault_id = of_vault;
+    DELETE FROM client AS c WHERE c.vault_id = of_vault;
+END
+$$;
+
+-- Warren itself only inserts. Who changes messages by hand leaves vaults that know it.
+CREATE OR REPLACE FUNCTION warren.note_damage() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE vault AS v SET damaged = true
+    WHERE v.vault_id IN (SELECT c.vault_id FROM changed AS c) AND NOT v.damaged;
+    RETURN NULL;
+END
+$$;
+
+CREATE OR REPLACE TRIGGER message_deleted AFTER DELETE ON warren.message
+    REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION warren.note_damage();
+CREATE OR REPLACE TRIGGER message_changed AFTER UPDATE ON warren.message
+    REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION warren.note_damage();
+
+CREATE OR REPLACE FUNCTION warren.add_client(
+    of_vault uuid, new_id text, new_name bytea, new_node bigint, new_cursor bigint,
+    new_unsent bigint, new_seen_ms bigint, new_created_ms bigint
+) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO client (vault_id, id, name, node, cursor, unsent, seen_ms, created_ms)
+    VALUES (of_vault, new_id, new_name, new_node, new_cursor, new_unsent, new_seen_ms,
+        new_created_ms);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION warren.remove_clients(of_vault uuid, ids text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM client AS c WHERE c.vault_id = of_vault AND c.id = ANY (ids);
+END
+$$;

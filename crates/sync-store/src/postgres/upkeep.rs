@@ -1,0 +1,119 @@
+//! Checking a vault in PostgreSQL, and putting it right.
+//!
+//! PostgreSQL computes the sums from the hashes that are recorded; whether those are the hashes of
+//! the contents only we can tell, who have the key. So it goes through all of them, a page at a
+//! time, and needs no moment at which nobody stores.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crdt::{Fingerprint, SealKey, Timestamp, Window};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::error::Result;
+use crate::postgres::rows::{halves, hash_of, state, timestamp};
+use crate::postgres::{PostgresStore, blocking, sealed, slices};
+use crate::store::Verification;
+
+/// Messages, and bytes of their contents, that are looked at in one call.
+const SCAN_COUNT_MAX: i32 = 10_000;
+const SCAN_BYTES_MAX: i64 = 8 << 20;
+
+/// A message that is not what is recorded of it.
+struct Wrong {
+    timestamp: Timestamp,
+    recorded: Fingerprint,
+    recorded_size: u64,
+    /// Fingerprint and size of its content; `None` if that does not open.
+    found: Option<(Fingerprint, u64)>,
+}
+
+pub(super) async fn verify(store: &PostgresStore) -> Result<Verification> {
+    let sql = "SELECT * FROM warren.verify($1)";
+    let row = store.postgres.one(sql, &[store.vault()]).await?;
+    let (recorded, mut computed) = (state(&row, 0)?, state(&row, 4)?);
+    let windows: Vec<i32> = row.try_get(8)?;
+    let mut windows: BTreeSet<_> = windows.into_iter().map(i32::cast_unsigned).collect();
+    for wrong in scan(store).await? {
+        computed.fingerprint -= wrong.recorded;
+        computed.bytes = computed.bytes.saturating_sub(wrong.recorded_size);
+        if let Some((fingerprint, size)) = wrong.found {
+            computed.fingerprint += fingerprint;
+            computed.bytes += size;
+        }
+        windows.insert(Window::of(wrong.timestamp).0);
+    }
+    Ok(Verification { recorded, computed, windows_wrong: windows.len() as u64 })
+}
+
+pub(super) async fn rebuild(store: &PostgresStore) -> Result<()> {
+    let (mut stamps, mut lost) = (Vec::new(), Vec::new());
+    let (mut highs, mut lows, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
+    for wrong in scan(store).await? {
+        let Some((fingerprint, size)) = wrong.found else {
+            lost.push(wrong.timestamp.to_bytes());
+            continue;
+        };
+        stamps.push(wrong.timestamp.to_bytes());
+        let (high, low) = halves(fingerprint.digest);
+        highs.push(high);
+        lows.push(low);
+        sizes.push(i32::try_from(size).expect("PostgreSQL holds no larger value"));
+    }
+    let (stamps, lost) = (slices(&stamps), slices(&lost));
+    let parameters = [
+        store.vault(),
+        (&stamps as _, Type::BYTEA_ARRAY),
+        (&highs as _, Type::INT8_ARRAY),
+        (&lows as _, Type::INT8_ARRAY),
+        (&sizes as _, Type::INT4_ARRAY),
+        (&lost as _, Type::BYTEA_ARRAY),
+    ];
+    let sql = "SELECT warren.mend($1, $2, $3, $4, $5, $6)";
+    store.postgres.all(sql, &parameters).await.map(drop)
+}
+
+/// Opens every content and compares it with what is recorded.
+async fn scan(store: &PostgresStore) -> Result<Vec<Wrong>> {
+    let mut wrong = Vec::new();
+    let mut after: Vec<u8> = Vec::new();
+    loop {
+        let parameters = [
+            store.vault(),
+            (&after as _, Type::BYTEA),
+            (&SCAN_COUNT_MAX as _, Type::INT4),
+            (&SCAN_BYTES_MAX as _, Type::INT8),
+        ];
+        let sql = "SELECT * FROM warren.scan($1, $2, $3, $4)";
+        let row = store.postgres.one(sql, &parameters).await?;
+        let key = Arc::clone(&store.key);
+        let (last, found) = blocking(move || compare(&row, &key)).await??;
+        wrong.extend(found);
+        match last {
+            Some(last) => after = last.to_bytes().into(),
+            None => return Ok(wrong),
+        }
+    }
+}
+
+/// The page's last message, and those that are wrong.
+fn compare(row: &Row, key: &SealKey) -> Result<(Option<Timestamp>, Vec<Wrong>)> {
+    let stamps: Vec<&[u8]> = row.try_get(0)?;
+    let (highs, lows): (Vec<i64>, Vec<i64>) = (row.try_get(1)?, row.try_get(2)?);
+    let sizes: Vec<i32> = row.try_get(3)?;
+    let contents: Vec<&[u8]> = row.try_get(4)?;
+    let mut wrong = Vec::new();
+    for (index, stamp) in stamps.iter().enumerate() {
+        let timestamp = timestamp(stamp);
+        let recorded = Fingerprint { count: 1, digest: hash_of(highs[index], lows[index]) };
+        let recorded_size = u64::try_from(sizes[index]).unwrap_or(0);
+        let content = sealed::open(key, timestamp, contents[index]).ok();
+        let found =
+            content.map(|content| (Fingerprint::of(timestamp, &content), content.len() as u64));
+        if found != Some((recorded, recorded_size)) {
+            wrong.push(Wrong { timestamp, recorded, recorded_size, found });
+        }
+    }
+    Ok((stamps.last().map(|stamp| timestamp(stamp)), wrong))
+}

@@ -1,0 +1,82 @@
+//! Copying vaults between places.
+
+use accounts::ClientId;
+use crdt::Message;
+use sync_store::{Client, Error, Vault, copy};
+
+use crate::bed::{Bed, postgres, sqlite};
+use crate::{message, store as push};
+
+/// Arrival is not the order of time.
+const PUSHES: [&[u64]; 5] = [&[50, 51, 52], &[10], &[9], &[60, 61], &[1, 2, 70]];
+
+fn all() -> Vec<Message> {
+    PUSHES.concat().iter().map(|millis| message(*millis, &format!("content {millis}"))).collect()
+}
+
+async fn filled(bed: &Bed) -> Vault {
+    let vault = bed.vault();
+    for millis in PUSHES {
+        let messages = millis.iter().map(|millis| message(*millis, &format!("content {millis}")));
+        push(&vault, messages.collect()).await.unwrap();
+    }
+    let (name, node) = ("phone ☂".to_owned(), Some(crdt::Node(u64::MAX)));
+    let id = ClientId::generate();
+    let phone = Client { id, name, node, cursor: 4, unsent: 2, seen_ms: 7, created_ms: 1 };
+    vault.add_client(phone).await.unwrap();
+    vault
+}
+
+async fn check_equal(from: &Vault, to: &Vault) {
+    assert_eq!(from.state().await.unwrap(), to.state().await.unwrap());
+    assert_eq!(from.windows().await.unwrap(), to.windows().await.unwrap());
+    assert_eq!(from.clients().await.unwrap(), to.clients().await.unwrap());
+    for cursor in 0..all().len() as u64 {
+        let (expected, found) =
+            (from.page(cursor, 3, 1_000, None).await, to.page(cursor, 3, 1_000, None).await);
+        assert_eq!(expected.unwrap(), found.unwrap(), "after {cursor}");
+    }
+}
+
+#[tokio::test]
+async fn a_vault_goes_to_postgres_and_back_as_it_is() {
+    let (files, rows) = (sqlite(), postgres().await);
+    let original = filled(&files).await;
+    let (there, back) = (rows.vault(), files.vault());
+    let mut done = Vec::new();
+    let state = copy(&original, &there, |count| done.push(count)).await.unwrap();
+    assert_eq!((state.cursor, state.fingerprint.count), (10, 10));
+    assert_eq!(done, [3, 4, 7, 10], "runs in order of time");
+    check_equal(&original, &there).await;
+    // What changed there comes back, also to a place that has the rest.
+    copy(&there, &back, |_| ()).await.unwrap();
+    push(&there, vec![message(5, "later")]).await.unwrap();
+    there.remove_clients(vec![there.clients().await.unwrap().remove(0).id]).await.unwrap();
+    let mut done = Vec::new();
+    copy(&there, &back, |count| done.push(count)).await.unwrap();
+    assert_eq!(done, [11]);
+    check_equal(&there, &back).await;
+}
+
+#[tokio::test]
+async fn a_copy_that_broke_off_goes_on() {
+    let (files, rows) = (sqlite(), postgres().await);
+    let (original, there) = (filled(&files).await, rows.vault());
+    // What a killed copy left: its first runs.
+    for messages in [&all()[..3], &all()[3..4]] {
+        push(&there, messages.to_vec()).await.unwrap();
+    }
+    let mut done = Vec::new();
+    copy(&original, &there, |count| done.push(count)).await.unwrap();
+    assert_eq!(done.first(), Some(&7));
+    check_equal(&original, &there).await;
+}
+
+#[tokio::test]
+async fn a_place_that_has_other_messages_is_not_taken_for_a_copy() {
+    let (files, rows) = (sqlite(), postgres().await);
+    let (original, there) = (filled(&files).await, rows.vault());
+    push(&there, vec![message(3, "of another")]).await.unwrap();
+    let error = copy(&original, &there, |_| ()).await.unwrap_err();
+    assert!(matches!(error, Error::CopyDiffers { .. }), "{error}");
+}
