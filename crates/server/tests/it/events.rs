@@ -50,12 +50,15 @@ impl Listener {
 
     /// The next event; `None` at the end of the stream.
     fn next(&mut self) -> Option<Value> {
-        let mut id = None;
+        let (mut id, mut comments_count) = (None, 0);
         loop {
             let mut line = String::new();
             if self.reader.read_line(&mut line).unwrap() == 0 {
                 return None;
             }
+            // So many signs of life, and nothing else: it will not come any more.
+            comments_count += u32::from(line == ":\n");
+            assert!(comments_count < 3, "neither an event nor the end");
             // The last chunk of the body has no bytes (RFC 9112 §7.1).
             self.is_ended |= line == "0\r\n";
             if let Some(text) = line.strip_prefix("id: ") {
