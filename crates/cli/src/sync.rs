@@ -122,6 +122,11 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
         (report, _) => report?,
     };
     describe(replica.path(), &report, output);
+    let refused = report.refused.count() > 0 || replica.has_refused()?;
+    anyhow::ensure!(
+        report.equal || !refused,
+        "the sides differ: one has changes that could not be applied (`warren status` counts them)"
+    );
     anyhow::ensure!(report.equal, "the sides differ although everything was compared: sync again");
     output.value(&to_json(&report))?;
     // What the devices are called is for people: a sync does not fail for it.
