@@ -30,7 +30,7 @@ use self::vaults::Vaults;
 use crate::machine::Machine;
 use crate::postgres::Postgres;
 use crate::report::Report;
-use crate::rivals::{Absent, TARGET};
+use crate::rivals::{Absent, target};
 use crate::suite::{self, Section, Table};
 
 /// What to measure.
@@ -244,7 +244,7 @@ fn against_libraries(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Res
         matches!(bed.encryption, Encryption::None),
         "the rivals have no encryption: measure them without --cipher"
     );
-    let found = rivals::find(&run.plan.rivals, Path::new(TARGET), run.bar);
+    let found = rivals::find(&run.plan.rivals, &target(&run.plan.rivals), run.bar);
     let pairs = folder.join("pairs");
     rivals::write_pairs(&pairs, &bed.pairs)?;
     for (name, synchronous, reads, ours) in sections::beside_libraries() {
