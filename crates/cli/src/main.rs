@@ -6,9 +6,11 @@ mod account;
 mod benchmark;
 mod client;
 mod clock;
+mod command;
 mod inspect;
 mod output;
 mod password;
+mod phrase;
 mod serve;
 mod status;
 mod sync;
@@ -16,8 +18,9 @@ mod track;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
+use crate::command::Command;
 use crate::output::Output;
 
 /// SQLite that syncs: each user's data in an encrypted database of its own, all devices in step.
@@ -31,37 +34,8 @@ struct Arguments {
     command: Command,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    Serve(serve::Arguments),
-    #[command(subcommand)]
-    Account(account::Command),
-    #[command(subcommand)]
-    Client(client::Command),
-    Track(track::Track),
-    Untrack(track::Untrack),
-    Sync(sync::Sync),
-    Clone(sync::Clone),
-    Status(status::Arguments),
-    Inspect(inspect::Arguments),
-    #[command(subcommand)]
-    Bench(benchmark::Command),
-}
-
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let output = Output { json: arguments.json };
-    let result = match arguments.command {
-        Command::Serve(arguments) => serve::run(arguments, output),
-        Command::Account(command) => account::run(command, output),
-        Command::Client(command) => client::run(command, output),
-        Command::Track(arguments) => track::track(&arguments, output),
-        Command::Untrack(arguments) => track::untrack(&arguments, output),
-        Command::Sync(arguments) => sync::sync(&arguments, output),
-        Command::Clone(arguments) => sync::clone(&arguments, output),
-        Command::Status(arguments) => status::run(&arguments, output),
-        Command::Inspect(arguments) => inspect::run(&arguments, output),
-        Command::Bench(command) => benchmark::run(command, output),
-    };
-    output.exit(result)
+    output.exit(arguments.command.run(output))
 }

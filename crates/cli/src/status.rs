@@ -27,6 +27,15 @@ pub(crate) fn describe(status: &Status, output: Output) {
     }
     let (noted, unsent) = (status.noted, status.unsent);
     output.line(format_args!("changes since the last sync: {noted}; unsent messages: {unsent}"));
+    if status.sealed {
+        output.line(format_args!("encrypted end to end (`warren phrase` shows the phrase)"));
+    }
+    if status.refused > 0 {
+        let count = status.refused;
+        output.line(format_args!(
+            "received but not applied, for the reasons that the sync gave: {count}"
+        ));
+    }
     match &status.remote {
         None => output.line(format_args!("no server yet")),
         Some(remote) => {
@@ -66,6 +75,8 @@ pub(crate) fn to_json(status: &Status) -> Value {
         "bytes": status.bytes,
         "unsent": status.unsent,
         "noted": status.noted,
+        "refused": status.refused,
+        "sealed": status.sealed,
         "exceptions": exceptions.collect::<Vec<_>>(),
         "unknown": status.unknown,
         "remote": status.remote.as_ref().map(|r| json!({

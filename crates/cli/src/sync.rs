@@ -1,17 +1,19 @@
 //! `warren sync` and `warren clone`: brings a file and the server to the same set of changes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::ProgressBar;
 use protocol::{ClientRequest, ErrorCode};
-use replica::{Error, Http, Progress, Replica, Report, SyncOptions};
+use replica::{Error, Http, Progress, Refused, Replica, Report, SyncOptions};
 use serde_json::json;
 use zeroize::Zeroize;
 
 use crate::clock::now_ms;
 use crate::output::Output;
 use crate::password::Source;
+use crate::phrase::PhraseSource;
 
 /// Sync a tracked file. The server, the login and the device's token are remembered in the file.
 #[derive(Args)]
@@ -48,6 +50,8 @@ struct Account {
     login: Option<String>,
     #[command(flatten)]
     password: Source,
+    #[command(flatten)]
+    phrase: PhraseSource,
     /// What to call this device.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -75,6 +79,7 @@ pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
 }
 
 fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> anyhow::Result<()> {
+    account.phrase.give(&replica)?;
     let server = match (&account.server, replica.server()?) {
         (Some(server), _) => server.clone(),
         (None, Some(server)) => server,
@@ -102,7 +107,10 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
         "repaired": report.repaired,
         "server_count": report.server_count,
         "became_device": report.became_device,
-        "unreadable": report.unreadable,
+        "refused": {
+            "by_reason": report.refused.by_reason().into_iter().collect::<BTreeMap<_, _>>(),
+            "timestamps": timestamps(&report.refused),
+        },
         "adopted": report.adopted,
         "clock_off_ms": report.clock_off_ms,
     }))
@@ -176,10 +184,7 @@ fn describe(path: &Path, report: &Report, output: Output) {
             "  the server had lost or gained something: both sides were compared"
         ));
     }
-    if report.unreadable > 0 {
-        let count = report.unreadable;
-        output.line(format_args!("  {count} changes were made by a later version: update Warren"));
-    }
+    describe_refused(&report.refused, output);
     if report.clock_off_ms != 0 {
         let (seconds, side) = (report.clock_off_ms.abs() / 1000, report.clock_off_ms > 0);
         let side = if side { "behind" } else { "ahead" };
@@ -187,4 +192,25 @@ fn describe(path: &Path, report: &Report, output: Output) {
             "  this device's clock is {seconds} s {side}: changes were stamped with the server's"
         ));
     }
+}
+
+fn describe_refused(refused: &Refused, output: Output) {
+    let words = |reason| match reason {
+        "unreadable" => "were made by a later version: update Warren",
+        "plain" => "are not encrypted, so anybody could have made them",
+        "wrong_key" => "were encrypted with another recovery phrase",
+        "truncated" => "lost their end",
+        "replayed" => "have the content of another change",
+        _ => "were changed by somebody who has no recovery phrase",
+    };
+    for (reason, count) in refused.by_reason().into_iter().filter(|(_, count)| *count > 0) {
+        output.line(format_args!("  not applied: {count} changes {}", words(reason)));
+    }
+    for timestamp in timestamps(refused) {
+        output.line(format_args!("    {timestamp}"));
+    }
+}
+
+fn timestamps(refused: &Refused) -> Vec<String> {
+    refused.timestamps.iter().map(ToString::to_string).collect()
 }

@@ -8,10 +8,12 @@ use serde_json::json;
 
 use crate::clock::now_ms;
 use crate::output::Output;
+use crate::phrase::{self, PhraseSource};
 
 /// Track tables of an SQLite file: from here on their changes sync, whatever program makes them.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren track a.db --all\n  warren track a.db Track Album")]
+#[command(after_help = "Example:\n  warren track a.db --all\n  warren track a.db Track Album\n  \
+                        warren track a.db --all --e2ee")]
 pub(crate) struct Track {
     file: PathBuf,
     /// The tables.
@@ -20,6 +22,11 @@ pub(crate) struct Track {
     /// Every table that can be tracked.
     #[arg(long, conflicts_with = "tables")]
     all: bool,
+    /// Encrypt end to end: makes a recovery phrase, shows it, and lets the server see no content.
+    #[arg(long, conflicts_with = "phrase_file")]
+    e2ee: bool,
+    #[command(flatten)]
+    phrase: PhraseSource,
 }
 
 /// Stop tracking: takes the triggers away, and without table names everything of Warren's.
@@ -36,6 +43,9 @@ pub(crate) struct Untrack {
 
 pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
     let replica = Replica::prepare(&arguments.file)?;
+    // First, so that nothing is noted in a file whose phrase is refused.
+    arguments.phrase.give(&replica)?;
+    let made = if arguments.e2ee { phrase::make(&replica, output)? } else { None };
     let (tracked, refused) = if arguments.all {
         replica.track_all()?
     } else {
@@ -52,11 +62,18 @@ pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
     for refused in &refused {
         output.line(format_args!("not tracked: {refused}"));
     }
+    if let Some(phrase) = &made {
+        phrase::show(phrase, output);
+    }
     let tables = tracked
         .iter()
         .map(|table| json!({"table": table.table, "rows": table.rows, "already": table.already}));
     let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
-    output.value(&json!({"tracked": tables.collect::<Vec<_>>(), "refused": refused}))
+    output.value(&json!({
+        "tracked": tables.collect::<Vec<_>>(),
+        "refused": refused,
+        "phrase": made.as_ref().map(|phrase| phrase.words().to_string()),
+    }))
 }
 
 pub(crate) fn untrack(arguments: &Untrack, output: Output) -> anyhow::Result<()> {

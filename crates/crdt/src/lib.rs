@@ -4,7 +4,8 @@
 //!
 //! # Invariants
 //! - Nothing here does I/O, reads a clock or draws random numbers: time and node ids are arguments.
-//! - A codec accepts exactly what it produces (`docs/formats/1-timestamp.md`, `2-message.md`).
+//! - A codec accepts exactly what it produces (`docs/formats/1-timestamp.md`, `2-message.md`,
+//!   `9-sealed-content.md`).
 //!
 //! # Not here
 //! - SQL → `replica` (devices) and `sync-store` (server). Wire types → `protocol`.
@@ -15,6 +16,7 @@ mod cell;
 mod clock;
 mod fingerprint;
 mod message;
+mod seal;
 mod timestamp;
 mod window;
 
@@ -22,5 +24,6 @@ pub use cell::{ColumnId, Row};
 pub use clock::{Clock, ClockError, DRIFT_MS_MAX};
 pub use fingerprint::Fingerprint;
 pub use message::{Change, DecodeError, Message, Value};
+pub use seal::{KeyId, OpenError, SealKey, sealed_with};
 pub use timestamp::{Baseline, Node, ParseTimestampError, Timestamp};
 pub use window::Window;

@@ -161,8 +161,8 @@ impl Reconcile {
         for (open, finding) in asked.into_iter().zip(findings) {
             match finding {
                 Finding { equal: true, .. } => {}
-                finding if open.is_listed => next.extend(self.listed(open, finding, &mut found)?),
-                finding => parts.push((next.len(), self.differing(open, &finding, &mut found)?)),
+                finding if open.is_listed => next.extend(self.listed(&open, finding, &mut found)?),
+                finding => parts.push((next.len(), self.differing(&open, &finding, &mut found)?)),
             }
         }
         let count: usize = parts.iter().map(|(_, parts)| parts.compared).sum();
@@ -206,7 +206,7 @@ impl Reconcile {
     /// A claim of ids was answered: what is left of it.
     fn listed(
         &self,
-        open: Open,
+        open: &Open,
         finding: Finding,
         found: &mut Found,
     ) -> Result<Option<Open>, Nonsense> {
@@ -229,7 +229,7 @@ impl Reconcile {
     /// A claim of a sum was answered: where it differs.
     fn differing(
         &self,
-        open: Open,
+        open: &Open,
         finding: &Finding,
         found: &mut Found,
     ) -> Result<Parts, Nonsense> {

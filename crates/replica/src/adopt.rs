@@ -8,9 +8,9 @@
 //!   named table run, one statement each; SQLite's authorizer is not needed for that, its parser
 //!   is.
 
-use crdt::Change;
 use rusqlite::Connection;
 
+use crate::codec;
 use crate::error::{Error, Result};
 use crate::table::{Declared, quote};
 use crate::track;
@@ -24,7 +24,7 @@ pub(crate) fn adopt(db: &Connection) -> Result<Vec<String>> {
     let known: Vec<(String, bool, Vec<u8>)> = known.collect::<rusqlite::Result<_>>()?;
     let mut done = Vec::new();
     for (name, tracked, content) in known {
-        let Ok(Change::Schema { sql, .. }) = Change::decode(&content) else { continue };
+        let Some(sql) = codec::decode_declaration(&content) else { continue };
         match Declared::read(db, &name)? {
             None => {
                 create(db, &name, &sql)?;

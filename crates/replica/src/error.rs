@@ -79,6 +79,9 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The recovery phrase is missing, wrong or too late.
+    #[error(transparent)]
+    Phrase(#[from] PhraseError),
     /// SQLite refused.
     #[error("sqlite: {0}")]
     Sqlite(#[from] rusqlite::Error),
@@ -99,7 +102,53 @@ impl Error {
             Self::Unreachable(_) => "unreachable",
             Self::Clock(_) => "clock_drift",
             Self::Damaged { .. } => "damaged",
+            Self::Phrase(error) => error.code(),
             Self::Sqlite(_) => "sqlite",
+        }
+    }
+}
+
+/// What is wrong with a recovery phrase, or with giving one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PhraseError {
+    /// Not 24 words of the list, or mistyped: the last word is a checksum.
+    #[error("this is no recovery phrase: {0}")]
+    Invalid(String),
+    /// The server's contents are encrypted, and this file has no phrase.
+    #[error(
+        "the other devices' changes are encrypted end to end: give their recovery phrase with \
+         --phrase-file FILE (`warren phrase` shows it there). Nothing has been sent or applied"
+    )]
+    Sealed,
+    /// The server's contents were encrypted with another phrase.
+    #[error(
+        "the other devices have another recovery phrase: give theirs with --phrase-file FILE \
+         (`warren phrase` shows it there). Nothing has been sent or applied"
+    )]
+    Wrong,
+    /// Unencrypted changes are on the server already.
+    #[error(
+        "this file has synced without encryption, so the server has its changes in plain: to \
+         encrypt them, `warren untrack` it, and track and sync it anew, with a new account"
+    )]
+    AlreadyPlain,
+    /// Changes are on the server that were sealed with the phrase that the file has.
+    #[error("this file has synced with another recovery phrase already")]
+    AlreadySealed,
+    /// The file is not encrypted end to end.
+    #[error("this file has no recovery phrase: it does not encrypt end to end")]
+    Missing,
+}
+
+impl PhraseError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "invalid_phrase",
+            Self::Sealed => "sealed",
+            Self::Wrong => "wrong_phrase",
+            Self::AlreadyPlain => "already_plain",
+            Self::AlreadySealed => "already_sealed",
+            Self::Missing => "no_phrase",
         }
     }
 }

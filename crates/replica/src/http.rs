@@ -11,12 +11,15 @@ use ureq::Agent;
 use ureq::http::Response;
 
 use crate::error::{Error, Result};
-use crate::sync::Transport;
+use crate::stream::Pages;
+use crate::sync::{PageStream, Transport};
 
 /// Until a connection stands.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// For one request and its answer, whatever the size of the page.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
+/// Between two pieces of a stream.
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
 /// An answer is a page of messages with framing; more than this is no answer of ours.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
@@ -79,14 +82,27 @@ fn decode<T: Message + Default>(response: Result<Response<ureq::Body>, ureq::Err
 }
 
 fn answer(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>> {
-    let unreachable = |source: ureq::Error| Error::Unreachable(source.to_string());
+    read(accepted(response)?)
+}
+
+fn read(response: Response<ureq::Body>) -> Result<Vec<u8>> {
+    let mut body = response.into_body();
+    body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(unreachable)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err wants")]
+fn unreachable(source: ureq::Error) -> Error {
+    Error::Unreachable(source.to_string())
+}
+
+/// An answer that is not a refusal.
+fn accepted(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Response<ureq::Body>> {
     let response = response.map_err(unreachable)?;
     let status = response.status();
-    let mut body = response.into_body();
-    let bytes = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(unreachable)?;
     if status.is_success() {
-        return Ok(bytes);
+        return Ok(response);
     }
+    let bytes = read(response)?;
     let refusal = ErrorResponse::decode(&bytes[..]).unwrap_or_default();
     let Some(code) = refusal.code() else {
         return Err(Error::Unreachable(format!("it answered {status}, which is not Warren's way")));
@@ -101,6 +117,15 @@ impl Transport for Http {
 
     fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
         self.get(&format!("/v1/sync/delta?cursor={cursor}&limit={limit}"), token)
+    }
+
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
+        let request = self.agent.get(format!("{}/v1/sync/full?cursor={cursor}", self.server));
+        // However long it takes, as long as something comes.
+        let config = request.config().timeout_global(None).timeout_per_read(Some(READ_TIMEOUT));
+        let request = config.build().header("accept", protocol::PROTOBUF_SEQUENCE);
+        let response = accepted(request.header("authorization", bearer(token)).call())?;
+        Ok(Box::new(Pages::new(response.into_body().into_reader())))
     }
 
     fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse> {

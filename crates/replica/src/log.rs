@@ -2,19 +2,21 @@
 //!
 //! # Invariants
 //! - Each timestamp is in the log and in the fingerprint once, or in neither.
-//! - A content never changes; a timestamp changes only while no server has it ([`rename_unsent`]).
+//! - A message changes only while no server has it ([`rename_unsent`], [`encode_anew`]).
+//! - Contents are as on the wire, sealed ones too: the fingerprint is over them.
 
 use bytes::Bytes;
 use crdt::{Change, Fingerprint, Message, Node, Timestamp};
 use protocol::Item;
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::codec::{Codec, Refusal};
 use crate::error::{Error, Result};
 use crate::{meta, state};
 
 /// How a message came into the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+enum Origin {
     /// Made here; the state has it already.
     Local,
     /// From the server; to be merged.
@@ -28,32 +30,100 @@ pub(crate) enum Kept {
     Known,
     /// The timestamp is known with another content.
     Conflict,
+    /// So it is, but for a content that does not open.
+    Refused(Refusal),
 }
 
-/// Adds one message; the caller adds its fingerprint to `total` if it was new.
-pub(crate) fn add(
+/// `warren_message.merged`: the state does not have it yet.
+const WAITING: i64 = 0;
+/// The state has it.
+const MERGED: i64 = 1;
+/// It is no change here, and never shown.
+const REFUSED: i64 = 2;
+
+/// The log, opened for changes: what goes through it is sealed and opened as the file's phrase
+/// says.
+pub(crate) struct Log<'a> {
+    pub(crate) db: &'a Connection,
+    codec: Codec,
+}
+
+impl<'a> Log<'a> {
+    pub(crate) fn open(db: &'a Connection) -> Result<Self> {
+        Ok(Self { db, codec: Codec::load(db)? })
+    }
+
+    /// Adds what was done here; the state is the caller's to change.
+    pub(crate) fn add_local(
+        &self,
+        timestamp: Timestamp,
+        change: &Change,
+        total: &mut Fingerprint,
+    ) -> Result<()> {
+        let message = self.codec.encode(timestamp, change);
+        if insert(self.db, &message, Origin::Local, total)? {
+            return Ok(());
+        }
+        let why = "this device gave its timestamp twice".into();
+        Err(Error::Damaged { timestamp: timestamp.to_string(), why })
+    }
+
+    /// Adds what the server sent, as it is.
+    pub(crate) fn add_remote(&self, message: &Message, total: &mut Fingerprint) -> Result<Kept> {
+        if insert(self.db, message, Origin::Remote, total)? {
+            return Ok(Kept::New);
+        }
+        let known = content(self.db, message.timestamp)?.unwrap_or_default();
+        if known == message.content {
+            mark_sent(self.db, message.timestamp)?;
+            return Ok(Kept::Known);
+        }
+        if self.codec.has_key() {
+            // Of two contents that both open, two devices made one each; one that does not open
+            // is the server's doing, and no reason to change anything here.
+            let known = Message { timestamp: message.timestamp, content: known.into() };
+            for one in [message, &known] {
+                if let Err(refusal) = self.codec.decode(one) {
+                    // It has something there; sending it another content would be refused.
+                    mark_sent(self.db, message.timestamp)?;
+                    return Ok(Kept::Refused(refusal));
+                }
+            }
+        }
+        Ok(Kept::Conflict)
+    }
+
+    pub(crate) fn decode(&self, message: &Message) -> Result<Change, Refusal> {
+        self.codec.decode(message)
+    }
+
+    /// The change of a message that is known to be in the log.
+    pub(crate) fn change(&self, timestamp: Timestamp) -> Result<Change> {
+        let damaged =
+            |why: &str| Error::Damaged { timestamp: timestamp.to_string(), why: why.into() };
+        let content = content(self.db, timestamp)?.ok_or_else(|| damaged("missing"))?;
+        let message = Message { timestamp, content: content.into() };
+        self.decode(&message).map_err(|source| damaged(&source.to_string()))
+    }
+}
+
+/// Adds one message and its fingerprint; false if its timestamp is known.
+fn insert(
     db: &Connection,
     message: &Message,
     origin: Origin,
     total: &mut Fingerprint,
-) -> Result<Kept> {
+) -> Result<bool> {
     let remote = origin == Origin::Remote;
     let key = message.timestamp.to_bytes();
     let sql = "INSERT INTO warren_message (timestamp, sent, merged, content)
                VALUES (?1, ?2, ?3, ?4) ON CONFLICT (timestamp) DO NOTHING";
-    let inserted =
-        db.prepare_cached(sql)?.execute((&key, remote, !remote, &message.content[..]))?;
+    let merged = if remote { WAITING } else { MERGED };
+    let inserted = db.prepare_cached(sql)?.execute((&key, remote, merged, &message.content[..]))?;
     if inserted == 1 {
         *total += Fingerprint::of(message.timestamp, &message.content);
-        return Ok(Kept::New);
     }
-    if content(db, message.timestamp)?.as_deref() != Some(&message.content[..]) {
-        return Ok(Kept::Conflict);
-    }
-    if remote {
-        mark_sent(db, message.timestamp)?;
-    }
-    Ok(Kept::Known)
+    Ok(inserted == 1)
 }
 
 fn mark_sent(db: &Connection, timestamp: Timestamp) -> Result<()> {
@@ -62,9 +132,11 @@ fn mark_sent(db: &Connection, timestamp: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Takes every message for unsent, so that a server that lost some gets them again.
+/// Takes every message for unsent, so that a server that lost some gets them again. Those that do
+/// not open are its own doing, and not passed on; those of a later version are.
 pub(crate) fn mark_all_unsent(db: &Connection) -> Result<()> {
-    db.execute("UPDATE warren_message SET sent = 0", [])?;
+    let but = if Codec::load(db)?.has_key() { REFUSED } else { -1 };
+    db.execute("UPDATE warren_message SET sent = 0 WHERE merged <> ?1", [but])?;
     Ok(())
 }
 
@@ -100,13 +172,6 @@ pub(crate) fn content(db: &Connection, timestamp: Timestamp) -> Result<Option<Ve
     Ok(db.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()?)
 }
 
-/// The change of a message that is known to be in the log.
-pub(crate) fn change(db: &Connection, timestamp: Timestamp) -> Result<Change> {
-    let damaged = |why: &str| Error::Damaged { timestamp: timestamp.to_string(), why: why.into() };
-    let content = content(db, timestamp)?.ok_or_else(|| damaged("missing"))?;
-    Change::decode(&content).map_err(|source| damaged(&source.to_string()))
-}
-
 pub(crate) fn unsent_count(db: &Connection) -> Result<u64> {
     let sql = "SELECT count(*) FROM warren_message WHERE sent = 0";
     let count: i64 = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
@@ -131,7 +196,8 @@ impl UnsentPage {
     pub(crate) fn read(db: &Connection, count_max: usize, bytes_max: usize) -> Result<Self> {
         let sql = "SELECT coalesce(max(id), 0) FROM warren_message";
         let id_max = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        Ok(Self { messages: page(db, "sent = 0", count_max, bytes_max)?, id_max })
+        let messages = page(db, "sent = 0", Timestamp::ZERO, count_max, bytes_max)?;
+        Ok(Self { messages, id_max })
     }
 
     /// The server has them.
@@ -146,15 +212,23 @@ impl UnsentPage {
 
 /// The oldest messages that the state does not have yet.
 pub(crate) fn unmerged_page(db: &Connection, count_max: usize) -> Result<Vec<Message>> {
-    page(db, "merged = 0", count_max, usize::MAX)
+    page(db, "merged = 0", Timestamp::ZERO, count_max, usize::MAX)
 }
 
-fn page(db: &Connection, which: &str, count_max: usize, bytes_max: usize) -> Result<Vec<Message>> {
+fn page(
+    db: &Connection,
+    which: &str,
+    after: Timestamp,
+    count_max: usize,
+    bytes_max: usize,
+) -> Result<Vec<Message>> {
     let sql = format!(
-        "SELECT timestamp, content FROM warren_message WHERE {which} ORDER BY timestamp LIMIT ?1"
+        "SELECT timestamp, content FROM warren_message
+         WHERE {which} AND timestamp > ?1 ORDER BY timestamp LIMIT ?2"
     );
     let mut statement = db.prepare_cached(&sql)?;
-    let mut rows = statement.query([i64::try_from(count_max).unwrap_or(i64::MAX)])?;
+    let count_max = i64::try_from(count_max).unwrap_or(i64::MAX);
+    let mut rows = statement.query((after.to_bytes(), count_max))?;
     let (mut page, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let content = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
@@ -184,21 +258,87 @@ pub(crate) fn mark_merged(db: &Connection, last: Timestamp) -> Result<()> {
     Ok(())
 }
 
+/// Notes that a waiting message is no change here.
+pub(crate) fn refuse(db: &Connection, timestamp: Timestamp) -> Result<()> {
+    let sql = format!("UPDATE warren_message SET merged = {REFUSED} WHERE timestamp = ?1");
+    db.prepare_cached(&sql)?.execute([timestamp.to_bytes()])?;
+    Ok(())
+}
+
+/// How many messages are no changes here.
+pub(crate) fn refused_count(db: &Connection) -> Result<u64> {
+    let sql = format!("SELECT count(*) FROM warren_message WHERE merged = {REFUSED}");
+    let count: i64 = db.query_row(&sql, [], |row| row.get(0))?;
+    Ok(count.cast_unsigned())
+}
+
+/// The distinct beginnings of sealed contents that wait to be merged: version and key id.
+pub(crate) fn unmerged_sealed_heads(db: &Connection) -> Result<Vec<Vec<u8>>> {
+    let sql = "SELECT DISTINCT substr(content, 1, 9) FROM warren_message
+               WHERE merged = 0 AND substr(content, 1, 1) = x'02'";
+    let mut statement = db.prepare_cached(sql)?;
+    let heads = statement.query_map([], |row| row.get(0))?;
+    Ok(heads.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Gives the unsent messages of node `old` the name of node `new`: the moment stays, the identity
-/// changes.
+/// changes, and with it what a sealed content is bound to.
 ///
 /// For a device that finds that it shares its node id with another, as copies of one file do.
 pub(crate) fn rename_unsent(db: &Connection, old: Node, new: Node) -> Result<()> {
+    let log = Log::open(db)?;
+    rewrite(db, "sent = 0 AND merged = 1", |message| {
+        let before = message.timestamp;
+        if before.node() != old {
+            return Ok(None);
+        }
+        let change = log.change(before)?;
+        let after = before.with_node(new);
+        state::rename(db, &change, before, after)?;
+        Ok(Some(log.codec.encode(after, &change)))
+    })
+}
+
+/// Encodes every message anew, as long as no other device has one of them; what was refused waits
+/// to be looked at again.
+pub(crate) fn encode_anew(db: &Connection, before: &Codec, after: &Codec) -> Result<()> {
+    rewrite(db, "merged = 1", |message| {
+        let damaged = |why: Refusal| Error::Damaged {
+            timestamp: message.timestamp.to_string(),
+            why: why.to_string(),
+        };
+        let change = before.decode(message).map_err(damaged)?;
+        Ok(Some(after.encode(message.timestamp, &change)))
+    })?;
+    let sql = format!("UPDATE warren_message SET merged = {WAITING} WHERE merged = {REFUSED}");
+    db.execute(&sql, [])?;
+    Ok(())
+}
+
+/// Replaces messages by others, keeping the fingerprint; in order of time.
+fn rewrite(
+    db: &Connection,
+    which: &str,
+    mut another: impl FnMut(&Message) -> Result<Option<Message>>,
+) -> Result<()> {
     let mut total = meta::fingerprint(db)?;
-    let sql = "UPDATE warren_message SET timestamp = ?2 WHERE timestamp = ?1";
+    let sql = "UPDATE warren_message SET timestamp = ?2, content = ?3 WHERE timestamp = ?1";
     let mut update = db.prepare_cached(sql)?;
-    let unsent = page(db, "sent = 0", usize::MAX, usize::MAX)?;
-    for message in unsent.iter().filter(|message| message.timestamp.node() == old) {
-        let (before, after) = (message.timestamp, message.timestamp.with_node(new));
-        update.execute((before.to_bytes(), after.to_bytes()))?;
-        total -= Fingerprint::of(before, &message.content);
-        total += Fingerprint::of(after, &message.content);
-        state::rename(db, &message.content, before, after)?;
+    let mut last = Timestamp::ZERO;
+    loop {
+        let messages = page(db, which, last, REWRITE_COUNT_MAX, usize::MAX)?;
+        let Some(newest) = messages.last() else { break };
+        last = newest.timestamp;
+        for message in &messages {
+            let Some(other) = another(message)? else { continue };
+            let (before, after) = (message.timestamp.to_bytes(), other.timestamp.to_bytes());
+            update.execute((before, after, &other.content[..]))?;
+            total -= Fingerprint::of(message.timestamp, &message.content);
+            total += Fingerprint::of(other.timestamp, &other.content);
+        }
     }
     meta::set_fingerprint(db, &total)
 }
+
+/// Messages that are rewritten together: bounds memory.
+const REWRITE_COUNT_MAX: usize = 10_000;

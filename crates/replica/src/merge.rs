@@ -4,48 +4,53 @@
 //! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of
 //! constraints.
 
-use crdt::{Change, Clock, ColumnId, DRIFT_MS_MAX, DecodeError, Message, Row, Timestamp};
+use crdt::{Change, Clock, ColumnId, DRIFT_MS_MAX, Row, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
-use crate::log;
 use crate::meta;
+use crate::report::Refused;
 use crate::stamp::Now;
 use crate::state::{self, Names, RowId};
+use crate::{codec, log, phrase};
 
 /// Messages that are merged together: bounds memory.
 const CHUNK_COUNT_MAX: usize = 10_000;
 
-/// What a merge found.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Merged {
-    pub(crate) count: u64,
-    /// Contents that this version cannot read; they stay in the log.
-    pub(crate) unreadable: u64,
-}
-
-/// Merges everything in the log that the state does not have yet.
-pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) -> Result<Merged> {
-    let mut names = Names::new(db);
-    let mut merged = Merged::default();
-    let mut newest = Timestamp::ZERO;
+/// Merges everything in the log that the state does not have yet; returns what cannot be.
+pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) -> Result<Refused> {
+    let mut names = Names::new(db)?;
+    let mut refused = Refused::default();
+    let (mut count, mut newest) = (0, Timestamp::ZERO);
     let ahead_ms = now.ms().saturating_add(DRIFT_MS_MAX);
     loop {
         let messages = log::unmerged_page(db, CHUNK_COUNT_MAX)?;
         let Some(last) = messages.last() else { break };
         for message in &messages {
-            // What a server with a wrong clock let through does not drag this clock along.
-            if message.timestamp.millis() <= ahead_ms {
-                newest = newest.max(message.timestamp);
+            let timestamp = message.timestamp;
+            match names.log.decode(message) {
+                Ok(change) => {
+                    merge_one(&mut names, timestamp, change)?;
+                    // What a server with a wrong clock let through does not drag this clock along.
+                    if timestamp.millis() <= ahead_ms {
+                        newest = newest.max(timestamp);
+                    }
+                }
+                Err(refusal) => {
+                    log::refuse(db, timestamp)?;
+                    refused.add(timestamp, refusal);
+                }
             }
-            merge_one(&mut names, message, &mut merged)?;
         }
         log::mark_merged(db, last.timestamp)?;
-        merged.count += messages.len() as u64;
-        progress(merged.count);
+        count += messages.len() as u64;
+        progress(count);
+    }
+    if count > refused.count() {
+        phrase::prove(db)?;
     }
     receive(db, newest, now)?;
-    Ok(merged)
+    Ok(refused)
 }
 
 /// What is stamped from here on sorts after everything that was merged.
@@ -58,10 +63,9 @@ fn receive(db: &Connection, newest: Timestamp, now: Now) -> Result<()> {
     Ok(())
 }
 
-fn merge_one(names: &mut Names<'_>, message: &Message, merged: &mut Merged) -> Result<()> {
-    let timestamp = message.timestamp;
-    match Change::decode(&message.content) {
-        Ok(Change::Write { table, key, cells }) => {
+fn merge_one(names: &mut Names<'_>, timestamp: Timestamp, change: Change) -> Result<()> {
+    match change {
+        Change::Write { table, key, cells, .. } => {
             let id = RowId::new(names.table(&table)?, &key);
             let mut columns = Vec::with_capacity(cells.len());
             for (name, _) in &cells {
@@ -69,17 +73,13 @@ fn merge_one(names: &mut Names<'_>, message: &Message, merged: &mut Merged) -> R
             }
             update(names.db, &id, |row| write(row, &columns, timestamp))
         }
-        Ok(Change::Delete { table, key }) => {
+        Change::Delete { table, key, .. } => {
             let id = RowId::new(names.table(&table)?, &key);
             update(names.db, &id, |row| row.delete(timestamp))
         }
-        Ok(Change::Schema { table, .. }) => {
-            let id = names.table(&table)?;
-            declare(names.db, id, message)
-        }
-        Err(DecodeError::Version(_) | DecodeError::Malformed) => {
-            merged.unreadable += 1;
-            Ok(())
+        Change::Schema { ref table, .. } => {
+            let id = names.table(table)?;
+            declare(names.db, id, timestamp, &change)
         }
     }
 }
@@ -103,15 +103,16 @@ fn update(db: &Connection, id: &RowId, change: impl FnOnce(&mut Row)) -> Result<
 }
 
 /// Keeps the newest declaration of a table.
-fn declare(db: &Connection, table: i64, message: &Message) -> Result<()> {
+fn declare(db: &Connection, table: i64, timestamp: Timestamp, change: &Change) -> Result<()> {
     let sql =
         "SELECT schema_timestamp FROM warren_table WHERE id = ?1 AND schema_timestamp NOT NULL";
     let known: Option<Vec<u8>> =
         db.prepare_cached(sql)?.query_row([table], |r| r.get(0)).optional()?;
-    let timestamp = message.timestamp.to_bytes();
+    let timestamp = timestamp.to_bytes();
     if known.is_none_or(|known| known.as_slice() < timestamp.as_slice()) {
         let sql = "UPDATE warren_table SET schema_timestamp = ?2, schema_sql = ?3 WHERE id = ?1";
-        db.prepare_cached(sql)?.execute((table, timestamp, &message.content[..]))?;
+        let declaration = codec::encode_declaration(change);
+        db.prepare_cached(sql)?.execute((table, timestamp, &declaration[..]))?;
     }
     Ok(())
 }

@@ -30,6 +30,9 @@ pub(crate) enum Key {
     SyncedMs,
     ServerCount,
     Equal,
+    Secret,
+    SecretProved,
+    Form,
 }
 
 impl Key {
@@ -53,6 +56,9 @@ impl Key {
             Self::SyncedMs => "synced_ms",
             Self::ServerCount => "server_count",
             Self::Equal => "equal",
+            Self::Secret => "secret",
+            Self::SecretProved => "secret_proved",
+            Self::Form => "form",
         }
     }
 }

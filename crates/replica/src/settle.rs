@@ -40,7 +40,7 @@ pub(crate) fn settle(db: &Connection, tables: &[Table], progress: impl FnMut(u64
     let mut settler = Settler {
         db,
         tables,
-        names: Names::new(db),
+        names: Names::new(db)?,
         look_again: VecDeque::new(),
         dead: Vec::new(),
     };

@@ -10,11 +10,12 @@
 
 use std::collections::HashMap;
 
-use crdt::{Change, Clock, ClockError, Fingerprint, Message, Timestamp, Value};
+use crdt::{Change, Clock, ClockError, Fingerprint, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
 
+use crate::codec;
 use crate::error::Result;
-use crate::log::{self, Origin};
+use crate::log::Log;
 use crate::meta;
 use crate::state::{self, RowId};
 use crate::table::{Declared, Table, quote};
@@ -96,6 +97,7 @@ fn about(tables: &[Table]) -> String {
 
 struct Stamper<'a> {
     db: &'a Connection,
+    log: Log<'a>,
     tables: HashMap<i64, Capture<'a>>,
     now: Now,
     clock: Clock,
@@ -126,7 +128,8 @@ impl<'a> Stamper<'a> {
         }
         let (clock, fingerprint) = (meta::clock(db)?, meta::fingerprint(db)?);
         let has_references = tables.iter().any(|table| !table.foreign_keys.is_empty());
-        Ok(Self { db, tables: captures, now, clock, fingerprint, count: 0, has_references })
+        let log = Log::open(db)?;
+        Ok(Self { db, log, tables: captures, now, clock, fingerprint, count: 0, has_references })
     }
 
     fn stamp_chunk(&mut self, noted: Vec<Noted>) -> Result<()> {
@@ -162,8 +165,7 @@ impl<'a> Stamper<'a> {
     }
 
     fn add(&mut self, timestamp: Timestamp, change: &Change, id: &RowId) -> Result<()> {
-        let message = Message { timestamp, content: change.encode() };
-        log::add(self.db, &message, Origin::Local, &mut self.fingerprint)?;
+        self.log.add_local(timestamp, change, &mut self.fingerprint)?;
         let mut row = state::load(self.db, id)?.unwrap_or_default();
         match change {
             Change::Write { cells, .. } => {
@@ -195,14 +197,14 @@ impl<'a> Stamper<'a> {
             tables.collect::<rusqlite::Result<_>>()?;
         for (id, name, known) in tables {
             let Some(declared) = Declared::read(self.db, &name)? else { continue };
-            let content = Change::Schema { table: name, sql: declared.sql(self.db)? }.encode();
-            if known.as_deref() != Some(&content[..]) {
+            let change = Change::Schema { table: name, sql: declared.sql(self.db)? };
+            let declaration = codec::encode_declaration(&change);
+            if known.as_deref() != Some(&declaration[..]) {
                 let timestamp = self.next_timestamp(self.now.ms())?;
-                let message = Message { timestamp, content };
-                log::add(self.db, &message, Origin::Local, &mut self.fingerprint)?;
+                self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
                 let sql =
                     "UPDATE warren_table SET schema_timestamp = ?2, schema_sql = ?3 WHERE id = ?1";
-                let values = (id, timestamp.to_bytes(), &message.content[..]);
+                let values = (id, timestamp.to_bytes(), &declaration[..]);
                 self.db.prepare_cached(sql)?.execute(values)?;
                 self.count += 1;
             }

@@ -6,7 +6,7 @@ use crdt::{Change, ColumnId, Row, Timestamp, Value};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Error, Result};
-use crate::log;
+use crate::log::Log;
 
 /// A row's name: its table's number and its encoded primary key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,23 +58,20 @@ pub(crate) fn unsettle(db: &Connection, id: &RowId, remote: bool) -> Result<()> 
 /// Replaces a message's timestamp in the state of the row that the message changed.
 pub(crate) fn rename(
     db: &Connection,
-    content: &[u8],
+    change: &Change,
     old: Timestamp,
     new: Timestamp,
 ) -> Result<()> {
-    let (table, key) = match Change::decode(content) {
-        Ok(Change::Write { table, key, .. } | Change::Delete { table, key }) => (table, key),
-        Ok(Change::Schema { table, .. }) => {
+    let (table, key) = match change {
+        Change::Write { table, key, .. } | Change::Delete { table, key, .. } => (table, key),
+        Change::Schema { table, .. } => {
             let sql = "UPDATE warren_table SET schema_timestamp = ?2
                        WHERE name = ?3 AND schema_timestamp = ?1";
             db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes(), table))?;
             return Ok(());
         }
-        Err(source) => {
-            return Err(Error::Damaged { timestamp: old.to_string(), why: source.to_string() });
-        }
     };
-    let id = RowId::new(Names::new(db).table(&table)?, &key);
+    let id = RowId::new(Names::new(db)?.table(table)?, key);
     if let Some(mut row) = load(db, &id)? {
         row.rename(old, new);
         save(db, &id, &row)?;
@@ -82,15 +79,17 @@ pub(crate) fn rename(
     Ok(())
 }
 
-/// The numbers of tables and columns by name; unknown names get one.
+/// The numbers of tables and columns by name, unknown names get one; and the log, whose messages
+/// name them.
 pub(crate) struct Names<'a> {
     pub(crate) db: &'a Connection,
+    pub(crate) log: Log<'a>,
     tables: HashMap<String, (i64, HashMap<String, ColumnId>)>,
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn new(db: &'a Connection) -> Self {
-        Self { db, tables: HashMap::new() }
+    pub(crate) fn new(db: &'a Connection) -> Result<Self> {
+        Ok(Self { db, log: Log::open(db)?, tables: HashMap::new() })
     }
 
     pub(crate) fn table(&mut self, name: &str) -> Result<i64> {
@@ -128,7 +127,7 @@ pub(crate) fn values(names: &mut Names<'_>, row: &Row) -> Result<HashMap<ColumnI
     timestamps.dedup();
     let mut values = HashMap::with_capacity(row.cells().len());
     for timestamp in timestamps {
-        let Change::Write { table, cells, .. } = log::change(names.db, timestamp)? else {
+        let Change::Write { table, cells, .. } = names.log.change(timestamp)? else {
             let why = "a cell names it, but it writes none".into();
             return Err(Error::Damaged { timestamp: timestamp.to_string(), why });
         };

@@ -5,6 +5,7 @@ use crdt::{Fingerprint, Node};
 use crate::error::Result;
 use crate::log;
 use crate::meta::{self, Key};
+use crate::phrase;
 use crate::replica::Replica;
 use crate::state::RowId;
 use crate::table::{Table, quote};
@@ -23,6 +24,10 @@ pub struct Status {
     pub bytes: u64,
     /// Messages that the server has not acknowledged.
     pub unsent: u64,
+    /// Messages that were received and are not shown, for the reasons in [`crate::Refused`].
+    pub refused: u64,
+    /// Whether contents are encrypted end to end.
+    pub sealed: bool,
     /// Changes that the triggers noted since the last sync.
     pub noted: u64,
     /// The server, if the file knows one.
@@ -92,6 +97,8 @@ impl Replica {
             fingerprint: meta::fingerprint(db)?,
             bytes: count("SELECT coalesce(sum(length(content)), 0) FROM warren_message")?,
             unsent: log::unsent_count(db)?,
+            refused: log::refused_count(db)?,
+            sealed: phrase::load(db)?.is_some(),
             noted: count("SELECT count(*) FROM warren_outbox")?,
             remote: self.remote()?,
             exceptions: self.exceptions()?,

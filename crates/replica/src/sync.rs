@@ -14,10 +14,13 @@ use rusqlite::Connection;
 
 use crate::adopt;
 use crate::error::{Error, Result};
-use crate::log::{self, Kept, Origin, UnsentPage};
+use crate::log::{self, Log, UnsentPage};
 use crate::merge;
 use crate::meta::{self, Key};
+use crate::phrase;
+use crate::receive::{become_device, keep};
 use crate::replica::Replica;
+use crate::report::Report;
 use crate::settle;
 use crate::stamp::{self, Now};
 use crate::table::Table;
@@ -34,12 +37,17 @@ const CLOCK_OFF_MS_MAX: u64 = 60_000;
 /// badly.
 const RENAMES_COUNT_MAX: u32 = 3;
 
+/// Pages one after the other; ends with an error if the stream broke off.
+pub type PageStream = Box<dyn Iterator<Item = Result<PullResponse>>>;
+
 /// How a replica talks to a server.
 pub trait Transport {
     /// `POST /v1/clients`, with a password in the request or the token of a registered device.
     fn register(&mut self, token: Option<&str>, request: &ClientRequest) -> Result<ClientResponse>;
     /// `GET /v1/sync/delta`.
     fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse>;
+    /// `GET /v1/sync/full`.
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream>;
     /// `POST /v1/sync/delta`.
     fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse>;
     /// `POST /v1/sync/reconcile`.
@@ -66,29 +74,6 @@ pub struct SyncOptions<'a> {
     pub now_ms: &'a dyn Fn() -> u64,
     /// Hears how far the sync is.
     pub progress: &'a mut dyn FnMut(Progress),
-}
-
-/// What a sync did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Messages that were new to the server.
-    pub sent: u64,
-    /// Messages that were new to this device.
-    pub received: u64,
-    /// Whether both sets were equal at the end.
-    pub equal: bool,
-    /// Whether the sets differed, and both sides had to be shown to each other.
-    pub repaired: bool,
-    /// Messages that the server holds.
-    pub server_count: u64,
-    /// Whether this file turned out to be a copy, and became a device of its own.
-    pub became_device: bool,
-    /// Messages of a later version of Warren, kept but not shown.
-    pub unreadable: u64,
-    /// Tables and columns that were created.
-    pub adopted: Vec<String>,
-    /// How far the device's clock was off, if far enough to be corrected.
-    pub clock_off_ms: i64,
 }
 
 impl Replica {
@@ -225,6 +210,24 @@ impl Session<'_> {
             Err(error) => return self.smaller_pages(error, None),
             Ok(answer) => answer,
         };
+        let is_far_behind = answer.more;
+        self.take(round, answer, cursor)?;
+        if is_far_behind { self.stream(round) } else { Ok(()) }
+    }
+
+    /// Takes all that follows in one answer: no page is waited for, and each is in the file before
+    /// the next is read.
+    fn stream(&mut self, round: &mut Round) -> Result<()> {
+        let mut cursor = meta::number(&self.replica.db, Key::Cursor)?;
+        for answer in self.transport.stream(&self.token, cursor)? {
+            self.take(round, answer?, cursor)?;
+            cursor = meta::number(&self.replica.db, Key::Cursor)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a page.
+    fn take(&mut self, round: &mut Round, answer: PullResponse, cursor: u64) -> Result<()> {
         self.compare_clocks(answer.now_ms);
         let pulled = Pulled {
             cursor: answer.cursor,
@@ -233,10 +236,11 @@ impl Session<'_> {
         };
         let now = self.now;
         let node = meta::node(&self.replica.db)?;
+        let refused = &mut self.report.refused;
         self.report.received += self.replica.transaction(|db| {
             // The first pull tells the time; from then on local changes can be stamped.
             stamp::stamp(db, &Table::all(db)?, now)?;
-            let new = keep(db, answer.messages)?;
+            let new = keep(db, answer.messages, refused)?;
             meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
             Ok(new)
         })?;
@@ -257,7 +261,8 @@ impl Session<'_> {
             self.page_count = count / 2;
             return Ok(());
         }
-        let change = page.and_then(|page| Change::decode(&page.messages.first()?.content).ok());
+        let log = Log::open(&self.replica.db)?;
+        let change = page.and_then(|page| log.decode(page.messages.first()?).ok());
         let message = match change {
             Some(Change::Write { table, key, .. }) => {
                 format!("{message}: the row of {table} with key {}", literals(&key))
@@ -277,6 +282,10 @@ impl Session<'_> {
 
     fn push(&mut self, round: &mut Round) -> Result<()> {
         let db = &self.replica.db;
+        self.replica.transaction(|db| {
+            phrase::check(db)?;
+            phrase::settle_form(db)
+        })?;
         if self.sent == 0 {
             self.to_send = log::unsent_count(db)?;
         }
@@ -328,9 +337,10 @@ impl Session<'_> {
             cursor.get_or_insert(answer.cursor);
             let found = reconcile.answered(answer.findings);
             let found = found.map_err(|nonsense| Error::Unreachable(nonsense.to_string()))?;
+            let refused = &mut self.report.refused;
             self.report.received += self.replica.transaction(|db| {
                 log::mark_unsent(db, &found.wanted)?;
-                keep(db, found.missing)
+                keep(db, found.missing, refused)
             })?;
             let received = self.report.received;
             (self.options.progress)(Progress::Received(received, received));
@@ -348,9 +358,10 @@ impl Session<'_> {
         let report = &mut self.report;
         let progress = &mut self.options.progress;
         self.replica.transaction(|db| {
+            phrase::check(db)?;
             stamp::stamp(db, &Table::all(db)?, now)?;
-            report.unreadable =
-                merge::merge(db, now, |done| progress(Progress::Applied(done)))?.unreadable;
+            let refused = merge::merge(db, now, |done| progress(Progress::Applied(done)))?;
+            report.refused.add_all(refused);
             if adopting {
                 report.adopted = adopt::adopt(db)?;
                 track::follow_schema(db, now.device_ms)?;
@@ -361,35 +372,6 @@ impl Session<'_> {
             meta::set(db, Key::Equal, report.equal)
         })
     }
-}
-
-/// Puts received messages into the log; returns how many were new.
-fn keep(db: &Connection, messages: Vec<protocol::Message>) -> Result<u64> {
-    let mut total = meta::fingerprint(db)?;
-    let before = total.count;
-    for message in messages {
-        let message = crdt::Message::try_from(message)
-            .map_err(|source| Error::Unreachable(format!("it sent nonsense: {source}")))?;
-        if log::add(db, &message, Origin::Remote, &mut total)? == Kept::Conflict {
-            // The server has another device's change under a name that this one gave, too.
-            meta::set_fingerprint(db, &total)?;
-            become_device(db)?;
-            total = meta::fingerprint(db)?;
-            if log::add(db, &message, Origin::Remote, &mut total)? == Kept::Conflict {
-                let why = "the server has another content for it".into();
-                return Err(Error::Damaged { timestamp: message.timestamp.to_string(), why });
-            }
-        }
-    }
-    meta::set_fingerprint(db, &total)?;
-    Ok(total.count - before)
-}
-
-/// Takes another node id and names the unsent changes anew.
-fn become_device(db: &Connection) -> Result<()> {
-    let old = meta::node(db)?;
-    let new = meta::new_node(db)?;
-    log::rename_unsent(db, old, new)
 }
 
 fn fingerprint(wire: Option<&protocol::Fingerprint>) -> Result<crdt::Fingerprint> {

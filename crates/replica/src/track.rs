@@ -5,11 +5,11 @@
 //! - Untracking everything leaves no trace: the user's schema is as it was.
 //! - A column that went away stops the sync with an error; nothing is guessed from names.
 
-use crdt::{Baseline, Change, Fingerprint, Message, Row, Value};
+use crdt::{Baseline, Change, Fingerprint, Row, Value};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::error::{Error, Result};
-use crate::log::{self, Origin};
+use crate::log::Log;
 use crate::meta::{self, Key};
 use crate::state::{self, Names, RowId};
 use crate::table::{Column, Declared, DeclaredColumn, Table, quote};
@@ -30,7 +30,7 @@ pub struct Tracked {
 /// Begins to track a table: triggers, and its present rows as the baseline.
 pub(crate) fn track(db: &Connection, declared: &Declared) -> Result<Tracked> {
     let name = &declared.name;
-    let id = Names::new(db).table(name)?;
+    let id = Names::new(db)?.table(name)?;
     let sql = "SELECT tracked FROM warren_table WHERE id = ?1";
     if db.query_row(sql, [id], |row| row.get::<_, bool>(0))? {
         return Ok(Tracked { table: name.clone(), rows: 0, already: true });
@@ -94,7 +94,7 @@ fn note_column(
 /// Makes a baseline message for each row whose values nobody knows yet; returns how many rows the
 /// table has.
 fn add_baseline(db: &Connection, table: &Table) -> Result<u64> {
-    let mut names = Names::new(db);
+    let mut names = Names::new(db)?;
     let node = meta::node(db)?;
     let mut baseline = Baseline { next: meta::number(db, Key::BaselineNext)?, node };
     let mut fingerprint = meta::fingerprint(db)?;
@@ -110,7 +110,7 @@ fn add_baseline(db: &Connection, table: &Table) -> Result<u64> {
             return Ok(());
         }
         let row = known.unwrap_or_default();
-        add_baseline_row(db, table, row, (key, values), &mut baseline, &mut fingerprint)
+        add_baseline_row(&names.log, table, row, (key, values), &mut baseline, &mut fingerprint)
     })?;
     meta::set_number(db, Key::BaselineNext, baseline.next)?;
     meta::set_fingerprint(db, &fingerprint)?;
@@ -118,7 +118,7 @@ fn add_baseline(db: &Connection, table: &Table) -> Result<u64> {
 }
 
 fn add_baseline_row(
-    db: &Connection,
+    log: &Log<'_>,
     table: &Table,
     mut row: Row,
     (key, values): (Vec<Value>, Vec<Value>),
@@ -134,9 +134,9 @@ fn add_baseline_row(
         row.write_cell(column.id, timestamp);
     }
     let cells = table.columns.iter().map(|column| column.name.clone()).zip(values).collect();
-    let content = Change::Write { table: table.name.clone(), key, cells }.encode();
-    log::add(db, &Message { timestamp, content }, Origin::Local, fingerprint)?;
-    state::save(db, &id, &row)
+    let change = Change::Write { table: table.name.clone(), key, cells };
+    log.add_local(timestamp, &change, fingerprint)?;
+    state::save(log.db, &id, &row)
 }
 
 /// The captured columns whose values are not what the state says.
@@ -279,7 +279,7 @@ fn outbox_key(table: &Table) -> (String, String) {
 /// The triggers were gone for a while (a table that was rebuilt, a tool that dropped them): what
 /// differs from the state was changed meanwhile.
 fn note_differences(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
-    let mut names = Names::new(db);
+    let mut names = Names::new(db)?;
     for_each_row(db, table, |key, values| {
         let row = state::load(db, &RowId::new(table.id, &key))?;
         let Some(row) = row.filter(Row::is_live) else {

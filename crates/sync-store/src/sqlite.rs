@@ -115,6 +115,9 @@ impl SyncStore for SqliteStore {
 
     async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>> {
         self.mend().await?;
+        if !self.read(windows::add_up).await? {
+            self.rebuild().await?;
+        }
         self.read(windows::recorded).await
     }
 

@@ -37,7 +37,8 @@ pub trait SyncStore: Send + Sync {
     /// The set as it is.
     async fn state(&self) -> Result<State>;
 
-    /// The recorded fingerprints of the windows that hold messages, in order of time.
+    /// The recorded fingerprints of the windows that hold messages, in order of time. If they do not
+    /// add up to the recorded state, all of it is made anew first.
     async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>>;
 
     /// Cuts ranges of moments, from their messages, into parts of `count` messages each; messages

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use crate::processes::{json, shell, sql, start, warren};
 use crate::proxy::{Event, Proxy, Then};
 use crate::random::Random;
-use crate::support::{PASSWORD, Place, hex, sync, token, track_all};
+use crate::support::{PASSWORD, Place, files_below, hex, sync, token, track_all};
 
 const DEVICE: &str = "Ada's secret machine";
 /// What Chinook holds: an album, an e-mail address, a street, a table's and a column's name, a
@@ -23,20 +23,6 @@ const KNOWN: &[&str] = &[
     "CREATE TABLE [Invoice]",
     "written while the server died",
 ];
-
-/// Every file below a folder, whatever its name.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_below(&path));
-        } else {
-            files.push(path);
-        }
-    }
-    files
-}
 
 /// The files that hold one of these in their raw bytes, with what they hold.
 fn finds(files: &[PathBuf], needles: &[Vec<u8>]) -> Vec<(String, String)> {

@@ -32,6 +32,8 @@ struct Wire {
     left: Option<usize>,
     then: Then,
     tell: Option<SyncSender<Event>>,
+    /// Everything that passed, if it is recorded.
+    record: Option<Vec<u8>>,
 }
 
 struct Shared {
@@ -48,7 +50,23 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// `server` is an address such as `http://127.0.0.1:4600`.
     pub(crate) fn to(server: &str) -> Self {
-        let wire = Wire { target: socket(server), left: None, then: Then::Flow, tell: None };
+        Self::start(server, None)
+    }
+
+    /// One that keeps what passes. Devices ask for answers that are not compressed: those could
+    /// not be searched.
+    pub(crate) fn recording(server: &str) -> Self {
+        Self::start(server, Some(Vec::new()))
+    }
+
+    /// What has passed since the beginning, in both directions.
+    pub(crate) fn recorded(&self) -> Vec<u8> {
+        self.shared.wire.lock().unwrap().record.clone().unwrap()
+    }
+
+    fn start(server: &str, record: Option<Vec<u8>>) -> Self {
+        let target = socket(server);
+        let wire = Wire { target, left: None, then: Then::Flow, tell: None, record };
         let shared = Arc::new(Shared { wire: Mutex::new(wire), changed: Condvar::new() });
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -147,6 +165,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
+        shared.record(&mut buffer[..count]);
         if pass(&buffer[..count], &mut to, shared).is_err() {
             break;
         }
@@ -168,6 +187,17 @@ fn pass(mut bytes: &[u8], to: &mut TcpStream, shared: &Shared) -> std::io::Resul
 }
 
 impl Shared {
+    fn record(&self, bytes: &mut [u8]) {
+        let mut wire = self.wire.lock().unwrap();
+        let Some(record) = &mut wire.record else { return };
+        // Another word of the same length: a coding that no server knows.
+        let wanted = b"accept-encoding: gzip";
+        if let Some(at) = bytes.windows(wanted.len()).position(|w| w.eq_ignore_ascii_case(wanted)) {
+            bytes[at + wanted.len() - 4..at + wanted.len()].copy_from_slice(b"none");
+        }
+        record.extend(&*bytes);
+    }
+
     /// How many of these bytes may pass now: all, or those up to the one that is waited for. `None`
     /// for those behind it that are held: after the wait.
     fn admit(&self, count: usize) -> Option<usize> {

@@ -1,7 +1,7 @@
 //! A folder with a server's data and some devices' files, and what is compared between them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use accounts::{Accounts, KdfCost, Login, Password, Unlocked};
 use engine::{Databases, Limits};
@@ -183,6 +183,20 @@ pub(crate) fn entries(file: &str, ids: std::ops::Range<u64>) {
              SELECT i, 'entry number ' || i, i / 8.0 FROM n"
         ),
     );
+}
+
+/// Every file below a folder, whatever its name.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
 }
 
 /// Bytes as lower-case hex digits.

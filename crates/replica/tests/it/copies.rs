@@ -8,7 +8,7 @@ use protocol::{
     ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse,
     ReconcileRequest, ReconcileResponse,
 };
-use replica::{Error, Replica, Result, Transport};
+use replica::{Error, PageStream, Replica, Result, Transport};
 
 use crate::support::{Device, MORNING_MS, MemoryServer};
 
@@ -121,6 +121,10 @@ impl Transport for LargeRefused {
 
     fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
         self.0.pull(token, cursor, limit)
+    }
+
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
+        self.0.stream(token, cursor)
     }
 
     fn push(&mut self, _: &str, _: &PushRequest) -> Result<PushResponse> {

@@ -26,9 +26,8 @@ fn a_server_that_was_restored_gets_back_what_it_lost() {
 fn in_step() -> (MemoryServer, [Device; 2]) {
     let mut server = MemoryServer::default();
     let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
-    for id in 0..100 {
-        devices[0].write(&format!("INSERT INTO t VALUES ({id}, 'row {id}')")).unwrap();
-    }
+    let rows: Vec<_> = (0..100).map(|id| format!("({id}, 'row {id}')")).collect();
+    devices[0].write(&format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
     for device in [&devices[0], &devices[1], &devices[0]] {
         device.sync(&mut server);
     }

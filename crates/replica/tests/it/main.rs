@@ -9,5 +9,6 @@ mod converge;
 mod copies;
 mod heal;
 mod schema;
+mod sealed;
 mod support;
 mod tracking;

@@ -11,7 +11,7 @@ use protocol::{
     Claim, ClientRequest, ClientResponse, ErrorCode, Finding, Item, Part, PullResponse,
     PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
 };
-use replica::{Error, Replica, Report, Result, SyncOptions, Transport};
+use replica::{Error, PageStream, Replica, Report, Result, SyncOptions, Transport};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -72,6 +72,20 @@ impl Transport for MemoryServer {
             now_ms: self.now_ms.get(),
         };
         self.answer(answer)
+    }
+
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
+        let limit = if self.messages_count_max == 0 { 5 } else { self.messages_count_max };
+        let (mut pages, mut cursor) = (Vec::new(), cursor);
+        loop {
+            let page = self.pull(token, cursor, limit);
+            cursor = page.as_ref().map_or(cursor, |page| page.cursor);
+            let more = page.as_ref().is_ok_and(|page| page.more);
+            pages.push(page);
+            if !more {
+                return Ok(Box::new(pages.into_iter()));
+            }
+        }
     }
 
     fn push(&mut self, _: &str, request: &PushRequest) -> Result<PushResponse> {

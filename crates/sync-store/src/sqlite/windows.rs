@@ -18,6 +18,15 @@ pub(super) fn recorded(db: &Connection) -> Result<Vec<(Window, Fingerprint)>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Whether the recorded windows are those of the recorded state.
+pub(super) fn add_up(db: &Connection) -> Result<bool> {
+    let mut sum = Fingerprint::default();
+    for (_, window) in recorded(db)? {
+        sum += window;
+    }
+    Ok(sum == state(db)?.fingerprint)
+}
+
 /// Adds to the recorded windows what is in `all` and not in `known`.
 pub(super) fn add(
     db: &Connection,

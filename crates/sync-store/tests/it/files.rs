@@ -199,5 +199,9 @@ async fn a_node_that_was_changed_by_hand_is_found_and_made_anew() {
         vault.rebuild().await.unwrap();
         assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
         assert_eq!(vault.windows().await.unwrap(), windows, "{sql}");
+        // Who only asks for the windows gets the right ones, too.
+        let vault = change(&store, &id, &key, sql);
+        assert_eq!(vault.windows().await.unwrap(), windows, "{sql}");
+        assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
     }
 }

@@ -1,0 +1,42 @@
+//! The list of commands.
+
+use clap::Subcommand;
+
+use crate::output::Output;
+use crate::{account, benchmark, client, inspect, phrase, serve, status, sync, track};
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Serve(serve::Arguments),
+    #[command(subcommand)]
+    Account(account::Command),
+    #[command(subcommand)]
+    Client(client::Command),
+    Track(track::Track),
+    Untrack(track::Untrack),
+    Sync(sync::Sync),
+    Clone(sync::Clone),
+    Status(status::Arguments),
+    Inspect(inspect::Arguments),
+    Phrase(phrase::Arguments),
+    #[command(subcommand)]
+    Bench(benchmark::Command),
+}
+
+impl Command {
+    pub(crate) fn run(self, output: Output) -> anyhow::Result<()> {
+        match self {
+            Self::Serve(arguments) => serve::run(arguments, output),
+            Self::Account(command) => account::run(command, output),
+            Self::Client(command) => client::run(command, output),
+            Self::Track(arguments) => track::track(&arguments, output),
+            Self::Untrack(arguments) => track::untrack(&arguments, output),
+            Self::Sync(arguments) => sync::sync(&arguments, output),
+            Self::Clone(arguments) => sync::clone(&arguments, output),
+            Self::Status(arguments) => status::run(&arguments, output),
+            Self::Inspect(arguments) => inspect::run(&arguments, output),
+            Self::Phrase(arguments) => phrase::run(&arguments, output),
+            Self::Bench(command) => benchmark::run(command, output),
+        }
+    }
+}

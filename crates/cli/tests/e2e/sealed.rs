@@ -1,0 +1,136 @@
+//! End-to-end encryption with the shipped binary: what the server and the wire get to see.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::processes::{Ran, json, sql, warren};
+use crate::proxy::Proxy;
+use crate::support::{Place, check_equal, check_sync_refused, files_below, sync};
+
+/// A table's and a column's name, and values of every kind of write.
+const MARKERS: [&str; 6] = [
+    "MarkerTableQX",
+    "MarkerColumnQX",
+    "marker-before-track-QX",
+    "marker-inserted-QX",
+    "marker-updated-QX",
+    "marker-of-the-clone-QX",
+];
+
+struct Session {
+    place: Place,
+    a: String,
+    b: String,
+    /// What passed between the devices and the server.
+    traffic: Vec<u8>,
+}
+
+/// Two devices that sync edits to and fro; `track` has these flags.
+fn session(flags: &[&str]) -> Session {
+    let place = Place::new();
+    let server = place.serve();
+    let proxy = Proxy::recording(&server.address);
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    sql(
+        &a,
+        "CREATE TABLE MarkerTableQX (id INTEGER PRIMARY KEY, MarkerColumnQX TEXT);
+         INSERT INTO MarkerTableQX VALUES (1, 'marker-before-track-QX'), (2, 'x')",
+    );
+    let tracked = json(&[&["track", &a, "--all"], flags].concat());
+    place.sign_in("sync", &a, &proxy.address);
+    let phrase = tracked["phrase"].as_str().map(|phrase| place.write("phrase.txt", phrase));
+    let mut clone = [&["clone", &b], &place.first_time(&proxy.address)[..]].concat();
+    if let Some(file) = &phrase {
+        clone.extend(["--phrase-file", file]);
+    }
+    json(&clone);
+    sql(
+        &a,
+        "INSERT INTO MarkerTableQX VALUES (3, 'marker-inserted-QX');
+         UPDATE MarkerTableQX SET MarkerColumnQX = 'marker-updated-QX' WHERE id = 2;
+         DELETE FROM MarkerTableQX WHERE id = 1",
+    );
+    sync(&a);
+    sync(&b);
+    sql(&b, "INSERT INTO MarkerTableQX VALUES (4, 'marker-of-the-clone-QX')");
+    sync(&b);
+    sync(&a);
+    assert_eq!(check_equal(&a, &b).len(), 3);
+    let traffic = proxy.recorded();
+    server.stop();
+    Session { place, a, b, traffic }
+}
+
+fn found(bytes: &[u8]) -> Vec<&'static str> {
+    let holds =
+        |marker: &&str| bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
+    MARKERS.into_iter().filter(holds).collect()
+}
+
+#[test]
+fn no_marker_is_on_the_wire_or_on_the_servers_disk() {
+    let Session { place, a, traffic, .. } = session(&["--e2ee"]);
+    assert!(traffic.len() > 2_000, "{} bytes passed", traffic.len());
+    assert_eq!(found(&traffic), [""; 0]);
+    let files = files_below(Path::new(&place.data));
+    assert!(files.len() >= 2);
+    for file in files {
+        assert_eq!(found(&fs::read(&file).unwrap()), [""; 0], "{}", file.display());
+    }
+    // Neither does the phrase leave the device.
+    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let words: Vec<_> = phrase.split(' ').collect();
+    let pair = words[..2].join(" ");
+    assert!(!traffic.windows(pair.len()).any(|window| window == pair.as_bytes()));
+    // Even with the vault's key, which the account's password gives, there is nothing to read.
+    let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
+    assert_eq!(vault["verified"], true, "{vault}");
+    assert_eq!(json(&["status", &a])["sealed"], true);
+}
+
+#[test]
+fn without_encryption_the_wire_shows_every_marker() {
+    let Session { place: _place, a, b, traffic } = session(&[]);
+    assert_eq!(found(&traffic), MARKERS);
+    assert_eq!(json(&["status", &b])["sealed"], false);
+    warren(&["phrase", &a, "--json"]).refused("no_phrase");
+    warren(&["track", &a, "--all", "--e2ee", "--json"]).refused("already_plain");
+}
+
+#[test]
+fn the_phrase_is_shown_once_and_again_on_request() {
+    let place = Place::new();
+    let a = place.at("a.db");
+    sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    let Ran { stdout, .. } = warren(&["track", &a, "--all", "--e2ee"]).succeeded();
+    let phrase = warren(&["phrase", &a]).succeeded().stdout;
+    assert_eq!(phrase.split_whitespace().count(), 24);
+    let first: Vec<_> = phrase.split_whitespace().take(4).collect();
+    assert!(stdout.contains("RECOVERY PHRASE") && stdout.contains(&first.join(" ")), "{stdout}");
+    let again = warren(&["track", &a, "--all", "--e2ee"]).succeeded().stdout;
+    assert!(!again.contains("RECOVERY PHRASE") && !again.contains(&first.join(" ")), "{again}");
+    assert_eq!(warren(&["phrase", &a]).succeeded().stdout, phrase);
+}
+
+#[test]
+fn a_device_says_which_phrase_it_lacks() {
+    let Session { place, a, .. } = session(&["--e2ee"]);
+    let server = place.serve();
+    let c = place.at("c.db");
+    let clone = [&["clone", &c, "--json"], &place.first_time(&server.address)[..]].concat();
+    warren(&clone).refused("sealed");
+    check_sync_refused(&c, "sealed");
+    let mistyped = place.write("mistyped.txt", &"abandon ".repeat(24));
+    warren(&["sync", &c, "--json", "--phrase-file", &mistyped]).refused("invalid_phrase");
+    let wrong = place.write("wrong.txt", &format!("{}art", "abandon ".repeat(23)));
+    warren(&["sync", &c, "--json", "--phrase-file", &wrong]).refused("wrong_phrase");
+    assert_eq!(sql(&c, "SELECT count(*) FROM sqlite_schema WHERE name = 'MarkerTableQX'"), "0");
+    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let right = place.write("right.txt", &phrase);
+    let report: Value = json(&["sync", &c, "--phrase-file", &right]);
+    assert_eq!((&report["equal"], &report["sent"]), (&json!(true), &json!(0)), "{report}");
+    assert_eq!(sql(&c, "SELECT count(*) FROM MarkerTableQX"), "3");
+    server.stop();
+}

@@ -1,0 +1,223 @@
+//! Sealed contents: end-to-end encryption of a message (`docs/formats/9-sealed-content.md`).
+//!
+//! ```text
+//! sealed    = 02 key-id(8) nonce(24) length ciphertext     length: of the ciphertext, LEB128
+//! nonce     = timestamp(16) tail(8)                        tail: random
+//! plaintext = length content zeros                         padded by PADMÉ, 32 bytes at least
+//! ```
+//! XChaCha20-Poly1305; associated data is `02 timestamp`. What a server can do to a message is told
+//! apart: another key, a cut, another message's content under this timestamp, anything else.
+//!
+//! # Invariants
+//! - `open` gives back exactly what `seal` was given under this key and timestamp, or an error; it
+//!   does not panic on any input, and allocates no more than the input's own size.
+//! - A nonce is used once: a timestamp names one message of one device, and a message that gets
+//!   another content under its old timestamp gets another tail, too.
+//!
+//! # Not here
+//! - Where the key comes from, and which contents have to be sealed → `replica`.
+
+use bytes::Bytes;
+use chacha20poly1305::aead::{AeadInOut, KeyInit};
+use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
+use zeroize::Zeroizing;
+
+use crate::Timestamp;
+use crate::message::{Reader, put_varint};
+
+/// Which key sealed a content: tells a wrong key from damage, and nothing about the key.
+pub type KeyId = [u8; 8];
+
+/// The key that seals the contents of a vault's messages. Zeroised on drop, never printed.
+pub struct SealKey {
+    key: Zeroizing<[u8; 32]>,
+    id: KeyId,
+}
+
+/// Why a content does not open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// It is not of the sealed form at all: plain, or of another version.
+    #[error("not sealed")]
+    NotSealed,
+    /// It was sealed with another key.
+    #[error("sealed with another key")]
+    WrongKey,
+    /// Its end is missing.
+    #[error("cut off")]
+    Truncated,
+    /// It is the whole content of another message.
+    #[error("it belongs to another message")]
+    Replayed,
+    /// Somebody without the key changed it.
+    #[error("changed by somebody without the key")]
+    Tampered,
+}
+
+/// The content version of Format 2's table that says "sealed".
+const VERSION: u8 = 2;
+const ID_BYTES: usize = 8;
+const TAIL_BYTES: usize = 8;
+const TAG_BYTES: usize = 16;
+/// An edit of one small cell is about as long as its names: below this, lengths say nothing.
+const PADDED_BYTES_MIN: usize = 32;
+
+impl SealKey {
+    /// The key with these bytes.
+    pub fn new(key: Zeroizing<[u8; 32]>) -> Self {
+        let derived = blake3::derive_key("warren sealed content 2026-11-21 key id", &*key);
+        let id = *derived.first_chunk().expect("BLAKE3 gives 32 bytes");
+        Self { key, id }
+    }
+
+    /// What contents sealed with this key are marked with.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Seals a content under the timestamp of its message. `nonce_tail` is random.
+    pub fn seal(
+        &self,
+        timestamp: Timestamp,
+        content: &[u8],
+        nonce_tail: [u8; TAIL_BYTES],
+    ) -> Bytes {
+        let mut body = pad(content);
+        let nonce = nonce(timestamp, nonce_tail);
+        let tag = self
+            .cipher()
+            .encrypt_inout_detached(&nonce, &associated(timestamp), body.as_mut_slice().into())
+            .expect("a content is below the cipher's limit of 256 GiB");
+        let mut sealed =
+            Vec::with_capacity(1 + ID_BYTES + nonce.len() + 5 + body.len() + TAG_BYTES);
+        sealed.push(VERSION);
+        sealed.extend(self.id);
+        sealed.extend(nonce);
+        put_varint(&mut sealed, (body.len() + TAG_BYTES) as u64);
+        sealed.extend(&*body);
+        sealed.extend(tag);
+        sealed.into()
+    }
+
+    /// Opens what [`Self::seal`] made for this timestamp.
+    pub fn open(&self, timestamp: Timestamp, sealed: &[u8]) -> Result<Bytes, OpenError> {
+        let parts = Parts::read(sealed, self.id)?;
+        if parts.timestamp == timestamp.to_bytes() {
+            return self.decrypt(&parts, timestamp);
+        }
+        // Replayed only if the other message is a true one: what does not open under its own
+        // timestamp either was changed.
+        let other = Timestamp::from_bytes(&parts.timestamp).ok().ok_or(OpenError::Tampered)?;
+        self.decrypt(&parts, other)?;
+        Err(OpenError::Replayed)
+    }
+
+    fn decrypt(&self, parts: &Parts<'_>, timestamp: Timestamp) -> Result<Bytes, OpenError> {
+        let mut body = Zeroizing::new(parts.body.to_vec());
+        let nonce = nonce(timestamp, parts.tail);
+        let associated = associated(timestamp);
+        let tag = Tag::from(parts.tag);
+        let opened = self.cipher().decrypt_inout_detached(
+            &nonce,
+            &associated,
+            body.as_mut_slice().into(),
+            &tag,
+        );
+        opened.ok().and_then(|()| unpad(&body)).ok_or(OpenError::Tampered)
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new((&*self.key).into())
+    }
+}
+
+/// The id of the key that a content says it was sealed with; `None` if it is not of the sealed
+/// form. Nothing is proved by it.
+pub fn sealed_with(content: &[u8]) -> Option<KeyId> {
+    let (version, rest) = content.split_first()?;
+    (*version == VERSION).then(|| rest.first_chunk().copied())?
+}
+
+/// A sealed content, taken apart.
+struct Parts<'a> {
+    timestamp: [u8; Timestamp::BYTES],
+    tail: [u8; TAIL_BYTES],
+    body: &'a [u8],
+    tag: [u8; TAG_BYTES],
+}
+
+impl<'a> Parts<'a> {
+    fn read(sealed: &'a [u8], id: KeyId) -> Result<Self, OpenError> {
+        let (version, rest) = sealed.split_first().ok_or(OpenError::NotSealed)?;
+        if *version != VERSION {
+            return Err(OpenError::NotSealed);
+        }
+        let (found, rest) = rest.split_first_chunk::<ID_BYTES>().ok_or(OpenError::Truncated)?;
+        if *found != id {
+            return Err(OpenError::WrongKey);
+        }
+        let (timestamp, rest) = rest.split_first_chunk().ok_or(OpenError::Truncated)?;
+        let (tail, rest) = rest.split_first_chunk().ok_or(OpenError::Truncated)?;
+        let mut reader = Reader(rest);
+        let length = match reader.varint() {
+            Ok(length) => length,
+            // A group that ends the input says that more was to come.
+            Err(_) if rest.iter().all(|byte| *byte >= 0x80) => return Err(OpenError::Truncated),
+            Err(_) => return Err(OpenError::Tampered),
+        };
+        if (reader.0.len() as u64) < length {
+            return Err(OpenError::Truncated);
+        }
+        let parts = reader.0.split_last_chunk().filter(|_| reader.0.len() as u64 == length);
+        let (body, tag) = parts.ok_or(OpenError::Tampered)?;
+        Ok(Self { timestamp: *timestamp, tail: *tail, body, tag: *tag })
+    }
+}
+
+fn nonce(timestamp: Timestamp, tail: [u8; TAIL_BYTES]) -> XNonce {
+    let mut nonce = XNonce::default();
+    nonce[..Timestamp::BYTES].copy_from_slice(&timestamp.to_bytes());
+    nonce[Timestamp::BYTES..].copy_from_slice(&tail);
+    nonce
+}
+
+fn associated(timestamp: Timestamp) -> [u8; 1 + Timestamp::BYTES] {
+    let mut bytes = [VERSION; 1 + Timestamp::BYTES];
+    bytes[1..].copy_from_slice(&timestamp.to_bytes());
+    bytes
+}
+
+fn pad(content: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut head = Vec::with_capacity(10);
+    put_varint(&mut head, content.len() as u64);
+    let length = padded_length(head.len() + content.len());
+    let mut body = Zeroizing::new(Vec::with_capacity(length));
+    body.extend(head);
+    body.extend(content);
+    body.resize(length, 0);
+    body
+}
+
+/// `None` if it is not what [`pad`] writes.
+fn unpad(body: &[u8]) -> Option<Bytes> {
+    let mut reader = Reader(body);
+    let length = usize::try_from(reader.varint().ok()?).ok()?;
+    let (content, zeros) = reader.0.split_at_checked(length)?;
+    let padded = padded_length(body.len() - zeros.len()) == body.len();
+    (padded && zeros.iter().all(|byte| *byte == 0)).then(|| Bytes::copy_from_slice(content))
+}
+
+/// PADMÉ (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and Communication with
+/// PURBs", 2019): of a length's binary digits only the first ⌊log₂ log₂ length⌋ + 2 say
+/// something. At most 12 % longer, and less the longer it is.
+fn padded_length(length: usize) -> usize {
+    if length <= PADDED_BYTES_MIN {
+        return PADDED_BYTES_MIN;
+    }
+    let digits = length.ilog2();
+    let mask = (1 << (digits - digits.ilog2() - 1)) - 1;
+    (length + mask) & !mask
+}
+
+#[cfg(test)]
+mod tests;

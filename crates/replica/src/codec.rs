@@ -1,0 +1,98 @@
+//! The codec: the one way from a change to a message's content and back.
+//!
+//! A file with a recovery phrase seals every content that it makes, and takes no content that is
+//! not sealed with its key; a file without one does neither. Nothing else in this crate encodes or
+//! decodes a change, so no path to the server can forget it.
+//!
+//! # Invariants
+//! - With a key, what was not sealed with it under this very timestamp is no change, whoever sent
+//!   it: a server can make messages, but none that are shown.
+
+use bytes::Bytes;
+use crdt::{Change, DecodeError, KeyId, Message, OpenError, SealKey, Timestamp, sealed_with};
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::phrase;
+
+/// Why a content in the log is no change here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// Sealed, and this file has no key.
+    #[error("it is sealed, and this file has no recovery phrase")]
+    Sealed,
+    /// Not sealed, and this file has a key.
+    #[error("it is not sealed")]
+    Plain,
+    #[error(transparent)]
+    Unopened(OpenError),
+    /// Of a later version, or none.
+    #[error(transparent)]
+    Unreadable(DecodeError),
+}
+
+pub(crate) struct Codec {
+    key: Option<SealKey>,
+}
+
+impl Codec {
+    /// With the file's key, if it has one.
+    pub(crate) fn load(db: &Connection) -> Result<Self> {
+        Ok(Self { key: phrase::load(db)?.map(|phrase| phrase.key()) })
+    }
+
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    pub(crate) fn key_id(&self) -> Option<KeyId> {
+        self.key.as_ref().map(SealKey::id)
+    }
+
+    /// The message that says this.
+    pub(crate) fn encode(&self, timestamp: Timestamp, change: &Change) -> Message {
+        let content = match &self.key {
+            None => change.encode(),
+            Some(key) => {
+                let tail = getrandom::u64().expect("the system gives random numbers");
+                key.seal(timestamp, &change.encode(), tail.to_be_bytes())
+            }
+        };
+        Message { timestamp, content }
+    }
+
+    /// What a message says.
+    pub(crate) fn decode(&self, message: &Message) -> Result<Change, Refusal> {
+        let content = &message.content;
+        let Some(key) = &self.key else {
+            if sealed_with(content).is_some() {
+                return Err(Refusal::Sealed);
+            }
+            return Change::decode(content).map_err(Refusal::Unreadable);
+        };
+        match key.open(message.timestamp, content) {
+            Ok(opened) => Change::decode(&opened).map_err(Refusal::Unreadable),
+            // A later version's content cannot be told from a forged one; neither is shown.
+            Err(OpenError::NotSealed) => match Change::decode(content) {
+                Err(DecodeError::Version(version)) => {
+                    Err(Refusal::Unreadable(DecodeError::Version(version)))
+                }
+                _ => Err(Refusal::Plain),
+            },
+            Err(error) => Err(Refusal::Unopened(error)),
+        }
+    }
+}
+
+/// A table's declaration as this file keeps it for itself; it is never sealed.
+pub(crate) fn encode_declaration(change: &Change) -> Bytes {
+    change.encode()
+}
+
+/// The statements of [`encode_declaration`]; `None` if they are no declaration.
+pub(crate) fn decode_declaration(declaration: &[u8]) -> Option<Vec<String>> {
+    match Change::decode(declaration) {
+        Ok(Change::Schema { sql, .. }) => Some(sql),
+        _ => None,
+    }
+}

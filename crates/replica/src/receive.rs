@@ -1,0 +1,49 @@
+//! Receiving: what the server sent goes into the log, whatever it is.
+
+use crdt::Message;
+use rusqlite::Connection;
+
+use crate::error::{Error, Result};
+use crate::log::{self, Kept, Log};
+use crate::meta;
+use crate::report::Refused;
+
+/// Puts received messages into the log; returns how many were new.
+pub(crate) fn keep(
+    db: &Connection,
+    messages: Vec<protocol::Message>,
+    refused: &mut Refused,
+) -> Result<u64> {
+    let log = Log::open(db)?;
+    let mut total = meta::fingerprint(db)?;
+    let before = total.count;
+    for message in messages {
+        let message = Message::try_from(message)
+            .map_err(|source| Error::Unreachable(format!("it sent nonsense: {source}")))?;
+        match log.add_remote(&message, &mut total)? {
+            Kept::New | Kept::Known => continue,
+            Kept::Refused(refusal) => {
+                refused.add(message.timestamp, refusal);
+                continue;
+            }
+            Kept::Conflict => {}
+        }
+        // The server has another device's change under a name that this one gave, too.
+        meta::set_fingerprint(db, &total)?;
+        become_device(db)?;
+        total = meta::fingerprint(db)?;
+        if log.add_remote(&message, &mut total)? == Kept::Conflict {
+            let why = "the server has another content for it".into();
+            return Err(Error::Damaged { timestamp: message.timestamp.to_string(), why });
+        }
+    }
+    meta::set_fingerprint(db, &total)?;
+    Ok(total.count - before)
+}
+
+/// Takes another node id and names the unsent changes anew.
+pub(crate) fn become_device(db: &Connection) -> Result<()> {
+    let old = meta::node(db)?;
+    let new = meta::new_node(db)?;
+    log::rename_unsent(db, old, new)
+}

@@ -1,0 +1,96 @@
+//! What a sync did, for people and programs.
+
+use crdt::{OpenError, Timestamp};
+
+use crate::codec::Refusal;
+
+/// What a sync did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Messages that were new to the server.
+    pub sent: u64,
+    /// Messages that were new to this device.
+    pub received: u64,
+    /// Whether both sets were equal at the end.
+    pub equal: bool,
+    /// Whether the sets differed, and both sides had to be shown to each other.
+    pub repaired: bool,
+    /// Messages that the server holds.
+    pub server_count: u64,
+    /// Whether this file turned out to be a copy, and became a device of its own.
+    pub became_device: bool,
+    /// Messages that were received, are kept, and are not shown.
+    pub refused: Refused,
+    /// Tables and columns that were created.
+    pub adopted: Vec<String>,
+    /// How far the device's clock was off, if far enough to be corrected.
+    pub clock_off_ms: i64,
+}
+
+/// Received messages that are no changes here. They stay in the log, where nothing can take their
+/// timestamps, and are never shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Of a later version of Warren, or of none.
+    pub unreadable: u64,
+    /// Not sealed, though this file encrypts end to end: anybody could have made them.
+    pub plain: u64,
+    /// Sealed with another key.
+    pub wrong_key: u64,
+    /// Sealed, their end missing.
+    pub truncated: u64,
+    /// Sealed, under another message's timestamp.
+    pub replayed: u64,
+    /// Sealed, and changed by somebody without the key.
+    pub tampered: u64,
+    /// Some of them.
+    pub timestamps: Vec<Timestamp>,
+}
+
+/// Enough to look for them; a server that changes everything would else fill the screen.
+const TIMESTAMPS_COUNT_MAX: usize = 5;
+
+impl Refused {
+    /// All of them.
+    pub fn count(&self) -> u64 {
+        self.by_reason().iter().map(|(_, count)| count).sum()
+    }
+
+    /// How many for each reason, by the names that programs see.
+    pub fn by_reason(&self) -> [(&'static str, u64); 6] {
+        [
+            ("unreadable", self.unreadable),
+            ("plain", self.plain),
+            ("wrong_key", self.wrong_key),
+            ("truncated", self.truncated),
+            ("replayed", self.replayed),
+            ("tampered", self.tampered),
+        ]
+    }
+
+    pub(crate) fn add_all(&mut self, others: Self) {
+        self.unreadable += others.unreadable;
+        self.plain += others.plain;
+        self.wrong_key += others.wrong_key;
+        self.truncated += others.truncated;
+        self.replayed += others.replayed;
+        self.tampered += others.tampered;
+        let room = TIMESTAMPS_COUNT_MAX.saturating_sub(self.timestamps.len());
+        self.timestamps.extend(others.timestamps.into_iter().take(room));
+    }
+
+    pub(crate) fn add(&mut self, timestamp: Timestamp, refusal: Refusal) {
+        let count = match refusal {
+            Refusal::Unreadable(_) => &mut self.unreadable,
+            Refusal::Plain | Refusal::Unopened(OpenError::NotSealed) => &mut self.plain,
+            Refusal::Sealed | Refusal::Unopened(OpenError::WrongKey) => &mut self.wrong_key,
+            Refusal::Unopened(OpenError::Truncated) => &mut self.truncated,
+            Refusal::Unopened(OpenError::Replayed) => &mut self.replayed,
+            Refusal::Unopened(OpenError::Tampered) => &mut self.tampered,
+        };
+        *count += 1;
+        if self.timestamps.len() < TIMESTAMPS_COUNT_MAX {
+            self.timestamps.push(timestamp);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! End-to-end encryption: devices with one phrase converge, and a server that reads, changes, moves
+//! or makes messages gets nowhere.
+
+use bytes::Bytes;
+use crdt::{Change, Message, Node, Value};
+use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
+use protocol::{ReconcileRequest, ReconcileResponse};
+use replica::{Error, PageStream, Phrase, Refused, Replica, Result, Transport};
+
+use crate::support::{Device, MORNING_MS, MemoryServer};
+
+const SCHEMA: &str = "CREATE TABLE marker_table (id INTEGER PRIMARY KEY, marker_column TEXT)";
+const WRITE: &str = "INSERT INTO marker_table VALUES (1, 'marker_value')";
+const MARKERS: [&str; 3] = ["marker_table", "marker_column", "marker_value"];
+
+fn phrase() -> Phrase {
+    Phrase::parse(&("abandon ".repeat(23) + "art")).unwrap()
+}
+
+/// A device that encrypts from the beginning.
+fn sealed(phrase: &Phrase, server: &mut MemoryServer) -> Device {
+    let device = Device::new(SCHEMA);
+    let replica = Replica::prepare(&device.path).unwrap();
+    replica.set_phrase(phrase).unwrap();
+    replica.track_all().unwrap();
+    device.sign_in(server);
+    device
+}
+
+/// A device with a row, and a server that has it.
+fn first() -> (Device, MemoryServer) {
+    let mut server = MemoryServer::default();
+    let mut device = sealed(&phrase(), &mut server);
+    device.write(WRITE).unwrap();
+    device.sync(&mut server);
+    (device, server)
+}
+
+/// A file without tables, as `warren clone` makes it.
+fn clone(phrase: Option<&Phrase>, server: &mut MemoryServer) -> Device {
+    let device = Device::new("");
+    let replica = Replica::create(&device.path).unwrap();
+    if let Some(phrase) = phrase {
+        replica.set_phrase(phrase).unwrap();
+    }
+    device.sign_in(server);
+    device
+}
+
+fn holds_markers(messages: &[Message]) -> bool {
+    let holds = |content: &[u8], marker: &str| {
+        content.windows(marker.len()).any(|window| window == marker.as_bytes())
+    };
+    messages.iter().any(|message| MARKERS.iter().any(|marker| holds(&message.content, marker)))
+}
+
+fn rows(device: &Device) -> Vec<String> {
+    device.texts("SELECT id || marker_column FROM marker_table ORDER BY id")
+}
+
+#[track_caller]
+fn check_refused(device: &Device, server: &mut MemoryServer, code: &str) {
+    let count = server.messages.len();
+    assert_eq!(device.try_sync(server, true).unwrap_err().code(), code);
+    assert_eq!(server.messages.len(), count, "something was pushed");
+}
+
+#[test]
+fn devices_with_one_phrase_converge_and_the_server_reads_nothing() {
+    let (mut a, mut server) = first();
+    let mut b = clone(Some(&phrase()), &mut server);
+    b.sync(&mut server);
+    b.write("INSERT INTO marker_table VALUES (2, 'marker_value')").unwrap();
+    a.write("UPDATE marker_table SET marker_column = 'marker_value edited'").unwrap();
+    for device in [&a, &b, &a] {
+        let report = device.sync(&mut server);
+        assert!(report.equal && report.refused == Refused::default(), "{report:?}");
+    }
+    assert_eq!(rows(&a), ["1marker_value edited", "2marker_value"]);
+    assert_eq!(a.dump(), b.dump());
+    assert!(!holds_markers(&server.messages));
+
+    let mut plain = MemoryServer::default();
+    let mut device = Device::tracked(SCHEMA, &mut plain);
+    device.write(WRITE).unwrap();
+    device.sync(&mut plain);
+    assert!(holds_markers(&plain.messages), "the search finds nothing anywhere");
+}
+
+#[test]
+fn what_was_tracked_in_plain_is_sealed_before_it_is_sent() {
+    let mut server = MemoryServer::default();
+    let mut device = Device::new(SCHEMA);
+    device.app.execute_batch("INSERT INTO marker_table VALUES (7, 'marker_value')").unwrap();
+    Replica::prepare(&device.path).unwrap().track_all().unwrap();
+    device.write(WRITE).unwrap();
+    // Stamps what was written: its messages, too, are in the log in plain.
+    device.replica().untrack(&["marker_table".into()], device.clock_ms).unwrap();
+    device.replica().track_all().unwrap();
+    device.replica().set_phrase(&phrase()).unwrap();
+    device.sign_in(&mut server);
+    assert!(device.sync(&mut server).equal);
+    assert!(!server.messages.is_empty() && !holds_markers(&server.messages));
+    let other = clone(Some(&phrase()), &mut server);
+    other.sync(&mut server);
+    assert_eq!(rows(&other), ["1marker_value", "7marker_value"]);
+}
+
+#[test]
+fn a_device_without_the_phrase_waits_for_it() {
+    let (_, mut server) = first();
+    let mut device = Device::tracked(SCHEMA, &mut server);
+    device.write("INSERT INTO marker_table VALUES (2, 'marker_value')").unwrap();
+    check_refused(&device, &mut server, "sealed");
+    check_refused(&device, &mut server, "sealed");
+    assert_eq!(rows(&device), ["2marker_value"]);
+    device.replica().set_phrase(&phrase()).unwrap();
+    let report = device.sync(&mut server);
+    assert!(report.equal && report.refused.count() == 0, "{report:?}");
+    assert_eq!(rows(&device), ["1marker_value", "2marker_value"]);
+    assert!(!holds_markers(&server.messages));
+}
+
+#[test]
+fn a_wrong_phrase_is_told_apart_and_can_be_replaced() {
+    let (mut a, mut server) = first();
+    let mut device = sealed(&Phrase::generate(), &mut server);
+    device.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
+    check_refused(&device, &mut server, "wrong_phrase");
+    assert_eq!(rows(&device), ["2b"]);
+    device.replica().set_phrase(&phrase()).unwrap();
+    assert!(device.sync(&mut server).equal);
+    assert_eq!(rows(&device), ["1marker_value", "2b"]);
+    a.write("DELETE FROM marker_table WHERE id = 1").unwrap();
+    a.sync(&mut server);
+    assert_eq!(rows(&a), ["2b"]);
+    let error = device.replica().set_phrase(&Phrase::generate()).unwrap_err();
+    assert_eq!(error.code(), "already_sealed");
+}
+
+#[test]
+fn two_first_devices_with_phrases_of_their_own_are_both_told() {
+    let mut server = MemoryServer::default();
+    let a = sealed(&phrase(), &mut server);
+    a.sync(&mut server);
+    let mut hidden = std::mem::take(&mut server);
+    let b = sealed(&Phrase::generate(), &mut server);
+    b.sync(&mut server);
+    hidden.messages.append(&mut server.messages);
+    for device in [&a, &b] {
+        check_refused(device, &mut hidden, "wrong_phrase");
+    }
+}
+
+#[test]
+fn a_file_that_synced_in_plain_keeps_doing_so() {
+    let mut server = MemoryServer::default();
+    let mut device = Device::tracked(SCHEMA, &mut server);
+    // Whether the server got them is not known: the answer was lost.
+    device.write(WRITE).unwrap();
+    server.lose_answer = Some(server.requests + 2);
+    device.try_sync(&mut server, false).unwrap_err();
+    assert!(holds_markers(&server.messages));
+    let error = device.replica().set_phrase(&phrase()).unwrap_err();
+    assert_eq!(error.code(), "already_plain");
+    assert!(device.replica().phrase().unwrap().is_none());
+}
+
+/// A server that does to each message of node `victim` what a thief of it might.
+struct Evil {
+    server: MemoryServer,
+    change: fn(&mut Message, &Message),
+    victim: Node,
+}
+
+impl Transport for Evil {
+    fn register(&mut self, token: Option<&str>, request: &ClientRequest) -> Result<ClientResponse> {
+        self.server.register(token, request)
+    }
+
+    fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
+        let answer = self.server.pull(token, cursor, limit)?;
+        Ok(self.changed(answer))
+    }
+
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
+        let pages: Vec<_> = self.server.stream(token, cursor)?.collect();
+        let pages: Vec<_> = pages.into_iter().map(|page| Ok(self.changed(page?))).collect();
+        Ok(Box::new(pages.into_iter()))
+    }
+
+    fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse> {
+        self.server.push(token, request)
+    }
+
+    fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+        self.server.reconcile(token, request)
+    }
+}
+
+impl Evil {
+    fn changed(&self, mut answer: PullResponse) -> PullResponse {
+        for message in &mut answer.messages {
+            let mut changed = Message::try_from(message.clone()).unwrap();
+            if changed.timestamp.node() == self.victim {
+                (self.change)(&mut changed, &self.server.messages[0]);
+                *message = changed.into();
+            }
+        }
+        answer
+    }
+}
+
+/// What a device that has the phrase and a good message already says of what was done to others.
+fn check_evil(change: fn(&mut Message, &Message), reason: &str) {
+    let (_, mut server) = first();
+    let mut writer = clone(Some(&phrase()), &mut server);
+    writer.sync(&mut server);
+    writer.write("INSERT INTO marker_table VALUES (2, 'changed on the way')").unwrap();
+    writer.sync(&mut server);
+    let victim = writer.replica().status().unwrap().node;
+    let mut reader = clone(Some(&phrase()), &mut server);
+    let mut evil = Evil { server, change, victim };
+    let report = reader.try_sync_with(&mut evil, false).unwrap();
+    assert!(!report.equal);
+    assert!(report.refused.by_reason().iter().any(|(name, count)| *name == reason && *count > 0));
+    assert_eq!(report.refused.timestamps[0].node(), victim);
+    assert_eq!(rows(&reader), ["1marker_value"]);
+    assert!(reader.replica().status().unwrap().refused > 0);
+    // The timestamp is taken: the good copy cannot replace it, and nothing breaks over it.
+    let mut server = evil.server;
+    let node = reader.replica().status().unwrap().node;
+    reader.write("INSERT INTO marker_table VALUES (3, 'goes on')").unwrap();
+    let report = reader.try_sync(&mut server, false).unwrap();
+    assert!(!report.equal && report.refused.count() > 0, "{report:?}");
+    assert_eq!(rows(&reader), ["1marker_value", "3goes on"]);
+    assert_eq!(reader.replica().status().unwrap().node, node, "it took another name");
+    writer.sync(&mut server);
+    assert_eq!(rows(&writer), ["1marker_value", "2changed on the way", "3goes on"]);
+}
+
+fn change_content(message: &mut Message, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut content = message.content.to_vec();
+    change(&mut content);
+    message.content = content.into();
+}
+
+#[test]
+fn a_changed_message_is_not_applied() {
+    check_evil(|message, _| change_content(message, |c| *c.last_mut().unwrap() ^= 1), "tampered");
+}
+
+#[test]
+fn a_cut_message_is_not_applied() {
+    check_evil(|message, _| change_content(message, |c| c.truncate(c.len() - 1)), "truncated");
+}
+
+#[test]
+fn a_message_under_another_timestamp_is_not_applied() {
+    check_evil(|message, first| message.content = first.content.clone(), "replayed");
+}
+
+#[test]
+fn a_message_of_somebody_elses_phrase_is_not_applied() {
+    check_evil(|message, _| change_content(message, |content| content[1] ^= 1), "wrong_key");
+}
+
+#[test]
+fn a_message_that_the_server_made_itself_is_not_applied() {
+    let forge = |message: &mut Message, _: &Message| {
+        let cells = vec![("marker_column".into(), Value::Text("forged".into()))];
+        let (table, key) = ("marker_table".into(), vec![Value::Integer(1)]);
+        message.content = Change::Write { table, key, cells }.encode();
+    };
+    check_evil(forge, "plain");
+    check_evil(|message, _| message.content = Bytes::from_static(&[9, 9, 9]), "unreadable");
+    check_evil(|message, _| message.content = Bytes::new(), "plain");
+}
+
+#[test]
+fn a_message_that_is_changed_later_leaves_the_device_as_it_is() {
+    let (a, mut server) = first();
+    let before = a.replica().status().unwrap();
+    change_content(&mut server.messages[0], |content| *content.last_mut().unwrap() ^= 1);
+    let report = a.try_sync(&mut server, false).unwrap();
+    assert!(!report.equal && !report.became_device && report.refused.tampered > 0, "{report:?}");
+    let after = a.replica().status().unwrap();
+    assert_eq!((after.node, after.fingerprint), (before.node, before.fingerprint));
+    assert_eq!(rows(&a), ["1marker_value"]);
+}
+
+#[test]
+fn a_copy_seals_its_changes_anew_under_its_new_name() {
+    let (mut original, mut server) = first();
+    let path = original.path.with_file_name("copy.db");
+    std::fs::copy(&original.path, &path).unwrap();
+    let mut copy = Device::open(&path);
+    // The copy takes its original's name: both stamp with one node, at the same moments.
+    let read = "SELECT value FROM warren_meta WHERE key = 'node'";
+    let node: i64 = original.app.query_row(read, [], |row| row.get(0)).unwrap();
+    drop(copy.replica());
+    copy.app.execute("UPDATE warren_meta SET value = ?1 WHERE key = 'node'", [node]).unwrap();
+    original.write("INSERT INTO marker_table VALUES (2, 'o')").unwrap();
+    copy.clock_ms = original.clock_ms - 1;
+    copy.write("INSERT INTO marker_table VALUES (3, 'c')").unwrap();
+    original.sync(&mut server);
+    assert!(copy.sync(&mut server).became_device);
+    let third = clone(Some(&phrase()), &mut server);
+    for device in [&original, &copy, &third] {
+        let report = device.sync(&mut server);
+        assert!(report.equal && report.refused.count() == 0, "{report:?}");
+        assert_eq!(rows(device), ["1marker_value", "2o", "3c"]);
+    }
+    assert!(server.messages.iter().all(|m| m.timestamp.millis() <= MORNING_MS + 20_000));
+    assert!(!holds_markers(&server.messages));
+}
+
+#[test]
+fn an_unreachable_server_says_nothing_about_the_phrase() {
+    let (a, mut server) = first();
+    server.lose_answer = Some(server.requests + 1);
+    assert!(matches!(a.try_sync(&mut server, false), Err(Error::Unreachable(_))));
+    assert_eq!(*a.replica().phrase().unwrap().unwrap().words(), *phrase().words());
+}
