@@ -1,7 +1,7 @@
 //! `warren bench tps`: transactions a second, ours beside the bare cost of the work.
 //!
 //! The published experiment (100,000 transactions a second over a billion rows), run again on one
-//! machine in one run: the bare loop, the engine, and whoever else is asked for. `docs/bench-tps.md`
+//! machine in one run: the bare loop, the engine, and whoever else is asked for. `docs/engine.md`
 //! explains the tables.
 //!
 //! # Not here
