@@ -211,8 +211,8 @@ impl Plan {
 fn services(plan: &Plan, bar: &ProgressBar) -> (Vec<(Rival, Service)>, Vec<String>) {
     let mut services = Vec::new();
     let mut notes = vec![
-        "Warren: a file per user in WAL mode, encrypted with chacha20; flushed before the answer, \
-         requests that wait together share a flush; a message that is known is found by its index; \
+        "Warren (asked in protobuf): a file per user in WAL mode, encrypted with chacha20; flushed \
+         before the answer, requests that wait together share a flush; a message that is known is found by its index; \
          a fingerprint of the whole set is kept up to date and sent in each answer"
             .to_owned(),
     ];
