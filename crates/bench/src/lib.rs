@@ -19,6 +19,7 @@ mod machine;
 mod measure;
 mod postgres;
 mod processes;
+pub mod reconcile;
 mod report;
 mod rivals;
 mod served;

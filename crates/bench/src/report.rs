@@ -12,7 +12,7 @@ use crate::text;
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// `tps`, `sync` or `bulk`.
+    /// `bulk`, `reconcile`, `sync` or `tps`.
     pub benchmark: &'static str,
     /// On what.
     pub machine: Machine,

@@ -1,6 +1,7 @@
 //! `warren bench`: measures, side by side, on this machine.
 
 mod bulk;
+mod reconcile;
 mod sync;
 mod tps;
 
@@ -16,6 +17,7 @@ use crate::output::Output;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Bulk(bulk::Bulk),
+    Reconcile(reconcile::Arguments),
     Sync(sync::Sync),
     Tps(tps::Tps),
 }
@@ -23,6 +25,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Bulk(arguments) => bulk::run(arguments, output),
+        Command::Reconcile(arguments) => reconcile::run(arguments, output),
         Command::Sync(arguments) => sync::run(arguments, output),
         Command::Tps(arguments) => tps::run(arguments, output),
     }

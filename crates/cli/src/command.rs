@@ -3,7 +3,9 @@
 use clap::Subcommand;
 
 use crate::output::Output;
-use crate::{account, benchmark, client, inspect, phrase, serve, status, sync, track};
+use crate::{
+    account, benchmark, client, conflicts, history, inspect, phrase, serve, status, sync, track,
+};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -18,6 +20,8 @@ pub(crate) enum Command {
     Clone(sync::Clone),
     Status(status::Arguments),
     Inspect(inspect::Arguments),
+    Conflicts(conflicts::Arguments),
+    History(history::Arguments),
     Phrase(phrase::Arguments),
     #[command(subcommand)]
     Bench(benchmark::Command),
@@ -35,6 +39,8 @@ impl Command {
             Self::Clone(arguments) => sync::clone(&arguments, output),
             Self::Status(arguments) => status::run(&arguments, output),
             Self::Inspect(arguments) => inspect::run(&arguments, output),
+            Self::Conflicts(arguments) => conflicts::run(&arguments, output),
+            Self::History(arguments) => history::run(&arguments, output),
             Self::Phrase(arguments) => phrase::run(&arguments, output),
             Self::Bench(command) => benchmark::run(command, output),
         }

@@ -7,6 +7,8 @@ mod benchmark;
 mod client;
 mod clock;
 mod command;
+mod conflicts;
+mod history;
 mod inspect;
 mod output;
 mod password;

@@ -98,3 +98,10 @@ pub(crate) fn moment(ms: u64) -> String {
     let (date, (hour, minute, second)) = (moment.date(), moment.to_hms());
     format!("{date} {hour:02}:{minute:02}:{second:02}Z")
 }
+
+/// When a change was made, for people. Rows that were there before are stamped with the first day
+/// of 1970 (`docs/formats/1-timestamp.md`).
+pub(crate) fn change_moment(ms: u64) -> String {
+    const BASELINE_MS_END: u64 = 86_400_000;
+    if ms < BASELINE_MS_END { "before it was tracked".to_owned() } else { moment(ms) }
+}

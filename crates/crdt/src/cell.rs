@@ -77,6 +77,12 @@ impl Row {
         &self.cells
     }
 
+    /// The newest write of a cell, if one is known.
+    pub fn cell(&self, column: ColumnId) -> Option<Timestamp> {
+        let found = self.cells.binary_search_by_key(&column, |cell| cell.0);
+        found.ok().map(|place| self.cells[place].1)
+    }
+
     /// Replaces one timestamp by another everywhere: a message that gets a new name keeps its
     /// effect.
     pub fn rename(&mut self, old: Timestamp, new: Timestamp) {

@@ -15,6 +15,7 @@
 mod cell;
 mod clock;
 mod fingerprint;
+mod lost;
 mod message;
 mod seal;
 mod timestamp;
@@ -23,7 +24,8 @@ mod window;
 pub use cell::{ColumnId, Row};
 pub use clock::{Clock, ClockError, DRIFT_MS_MAX};
 pub use fingerprint::Fingerprint;
-pub use message::{Change, DecodeError, Message, Value};
+pub use lost::{LostEdit, RowChanges, lost_edits};
+pub use message::{Cell, Change, DecodeError, Message, Value};
 pub use seal::{KeyId, OpenError, SealKey, sealed_with};
 pub use timestamp::{Baseline, Node, ParseTimestampError, Timestamp};
 pub use window::Window;

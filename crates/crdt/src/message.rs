@@ -4,6 +4,8 @@
 //! - `decode` accepts exactly what `encode` writes: equal changes have equal bytes.
 //! - Decoding allocates no more than the input's own size.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bytes::Bytes;
 
 use crate::Timestamp;
@@ -32,6 +34,24 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
+/// One cell of a write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Column name.
+    pub column: String,
+    /// What it is from here on.
+    pub value: Value,
+    /// The write that was shown in the cell when the author wrote it, if any was.
+    pub replaced: Option<Timestamp>,
+}
+
+impl Cell {
+    /// A cell that nothing was shown in.
+    pub fn new(column: &str, value: Value) -> Self {
+        Self { column: column.to_owned(), value, replaced: None }
+    }
+}
+
 /// One change, decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
@@ -41,8 +61,10 @@ pub enum Change {
         table: String,
         /// Primary key, in the key's column order.
         key: Vec<Value>,
-        /// Column names and values.
-        cells: Vec<(String, Value)>,
+        /// What the cells are.
+        cells: Vec<Cell>,
+        /// The row's newest delete, if the author saw the row deleted.
+        deleted: Option<Timestamp>,
     },
     /// The row is gone.
     Delete {
@@ -50,6 +72,8 @@ pub enum Change {
         table: String,
         /// Primary key.
         key: Vec<Value>,
+        /// The messages that its author saw in the row: of each cell, and of the row.
+        seen: BTreeSet<Timestamp>,
     },
     /// The table as it is declared.
     Schema {
@@ -93,20 +117,25 @@ impl Change {
         let mut bytes = Vec::with_capacity(96);
         bytes.push(VERSION);
         match self {
-            Self::Write { table, key, cells } => {
+            Self::Write { table, key, cells, deleted } => {
                 bytes.push(KIND_WRITE);
                 put_bytes(&mut bytes, table.as_bytes());
                 put_key(&mut bytes, key);
                 put_varint(&mut bytes, cells.len() as u64);
-                for (column, value) in cells {
-                    put_bytes(&mut bytes, column.as_bytes());
-                    put_value(&mut bytes, value);
+                for cell in cells {
+                    put_bytes(&mut bytes, cell.column.as_bytes());
+                    put_value(&mut bytes, &cell.value);
                 }
+                put_replaced(&mut bytes, cells, *deleted);
             }
-            Self::Delete { table, key } => {
+            Self::Delete { table, key, seen } => {
                 bytes.push(KIND_DELETE);
                 put_bytes(&mut bytes, table.as_bytes());
                 put_key(&mut bytes, key);
+                put_varint(&mut bytes, seen.len() as u64);
+                for timestamp in seen {
+                    bytes.extend(timestamp.to_bytes());
+                }
             }
             Self::Schema { table, sql } => {
                 bytes.push(KIND_SCHEMA);
@@ -130,16 +159,60 @@ impl Change {
         let kind = reader.byte()?;
         let table = reader.text()?;
         let change = match kind {
-            KIND_WRITE => Self::Write {
-                table,
-                key: reader.list(Reader::value)?,
-                cells: reader.list(|r| Ok((r.text()?, r.value()?)))?,
-            },
-            KIND_DELETE => Self::Delete { table, key: reader.list(Reader::value)? },
+            KIND_WRITE => {
+                let key = reader.list(Reader::value)?;
+                let cell = |r: &mut Reader<'_>| {
+                    Ok(Cell { column: r.text()?, value: r.value()?, replaced: None })
+                };
+                let mut cells = reader.list(cell)?;
+                let deleted = reader.replaced(&mut cells)?;
+                Self::Write { table, key, cells, deleted }
+            }
+            KIND_DELETE => {
+                Self::Delete { table, key: reader.list(Reader::value)?, seen: reader.seen()? }
+            }
             KIND_SCHEMA => Self::Schema { table, sql: reader.list(Reader::text)? },
             _ => return Err(DecodeError::Malformed),
         };
         if reader.0.is_empty() { Ok(change) } else { Err(DecodeError::Malformed) }
+    }
+}
+
+impl Change {
+    /// The messages that its author saw in its place.
+    pub fn seen(&self) -> impl Iterator<Item = Timestamp> + use<'_> {
+        self.seen_in(None)
+    }
+
+    /// Those in one column, or with `None` in the row.
+    pub(crate) fn seen_in<'a>(
+        &'a self,
+        column: Option<&'a str>,
+    ) -> impl Iterator<Item = Timestamp> + use<'a> {
+        let (cells, deleted, seen) = match self {
+            Self::Write { cells, deleted, .. } => (&cells[..], *deleted, None),
+            Self::Delete { seen, .. } => (&[][..], None, Some(seen)),
+            Self::Schema { .. } => (&[][..], None, None),
+        };
+        let cells = cells.iter().filter(move |cell| {
+            column.is_none_or(|column| cell.column.eq_ignore_ascii_case(column))
+        });
+        let replaced = cells.filter_map(|cell| cell.replaced);
+        replaced.chain(deleted).chain(seen.into_iter().flatten().copied())
+    }
+
+    /// Gives the messages that its author saw other names.
+    pub fn rename_seen(&mut self, name: impl Fn(Timestamp) -> Timestamp) {
+        match self {
+            Self::Write { cells, deleted, .. } => {
+                let replaced = cells.iter_mut().map(|cell| &mut cell.replaced);
+                for timestamp in replaced.chain([deleted]) {
+                    *timestamp = timestamp.map(&name);
+                }
+            }
+            Self::Delete { seen, .. } => *seen = seen.iter().copied().map(name).collect(),
+            Self::Schema { .. } => {}
+        }
     }
 }
 
@@ -163,6 +236,27 @@ fn put_key(bytes: &mut Vec<u8>, key: &[Value]) {
     put_varint(bytes, key.len() as u64);
     for value in key {
         put_value(bytes, value);
+    }
+}
+
+/// One group for each message that was replaced, with the places of its cells; first, without
+/// places, the delete.
+fn put_replaced(bytes: &mut Vec<u8>, cells: &[Cell], deleted: Option<Timestamp>) {
+    let mut places_by_replaced: BTreeMap<Timestamp, Vec<u64>> = BTreeMap::new();
+    for (place, cell) in (0..).zip(cells) {
+        if let Some(replaced) = cell.replaced {
+            places_by_replaced.entry(replaced).or_default().push(place);
+        }
+    }
+    let deleted = deleted.map(|deleted| (deleted, Vec::new()));
+    let count = places_by_replaced.len() + usize::from(deleted.is_some());
+    put_varint(bytes, count as u64);
+    for (replaced, places) in deleted.into_iter().chain(places_by_replaced) {
+        bytes.extend(replaced.to_bytes());
+        put_varint(bytes, places.len() as u64);
+        for place in places {
+            put_varint(bytes, place);
+        }
     }
 }
 
@@ -256,6 +350,37 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| item(self)).collect()
     }
 
+    /// What [`put_replaced`] wrote, into the cells; returns the delete.
+    fn replaced(&mut self, cells: &mut [Cell]) -> Result<Option<Timestamp>, DecodeError> {
+        let groups = self.list(|r| Ok((r.timestamp()?, r.list(Self::varint)?)))?;
+        let (mut deleted, mut last) = (None, None);
+        for (index, (replaced, places)) in groups.into_iter().enumerate() {
+            if places.is_empty() && index == 0 {
+                deleted = Some(replaced);
+                continue;
+            }
+            // In order, so that equal changes have equal bytes.
+            if last >= Some(replaced) || places.is_empty() || !places.is_sorted_by(|a, b| a < b) {
+                return Err(DecodeError::Malformed);
+            }
+            last = Some(replaced);
+            for place in places {
+                let place = usize::try_from(place).ok().ok_or(DecodeError::Malformed)?;
+                let cell = cells.get_mut(place).ok_or(DecodeError::Malformed)?;
+                if cell.replaced.replace(replaced).is_some() {
+                    return Err(DecodeError::Malformed);
+                }
+            }
+        }
+        Ok(deleted)
+    }
+
+    fn seen(&mut self) -> Result<BTreeSet<Timestamp>, DecodeError> {
+        let seen = self.list(Self::timestamp)?;
+        let sorted = seen.is_sorted_by(|a, b| a < b);
+        sorted.then(|| seen.into_iter().collect()).ok_or(DecodeError::Malformed)
+    }
+
     fn value(&mut self) -> Result<Value, DecodeError> {
         Ok(match self.byte()? {
             0 => Value::Null,
@@ -275,94 +400,4 @@ impl<'a> Reader<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn any_value() -> impl Strategy<Value = Value> + Clone {
-        prop_oneof![
-            Just(Value::Null),
-            any::<i64>().prop_map(Value::Integer),
-            any::<f64>()
-                .prop_filter("NaN is NULL to SQLite", |f| !f.is_nan())
-                .prop_map(Value::Real),
-            any::<String>().prop_map(Value::Text),
-            prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Blob),
-        ]
-    }
-
-    fn any_change() -> impl Strategy<Value = Change> {
-        let key = prop::collection::vec(any_value(), 0..4);
-        let cells = prop::collection::vec((any::<String>(), any_value()), 0..6);
-        prop_oneof![
-            (any::<String>(), key.clone(), cells).prop_map(|(table, key, cells)| Change::Write {
-                table,
-                key,
-                cells
-            }),
-            (any::<String>(), key).prop_map(|(table, key)| Change::Delete { table, key }),
-            (any::<String>(), prop::collection::vec(any::<String>(), 0..4))
-                .prop_map(|(table, sql)| Change::Schema { table, sql }),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn every_change_round_trips(change in any_change()) {
-            prop_assert_eq!(Change::decode(&change.encode()).unwrap(), change);
-        }
-
-        #[test]
-        fn decoding_accepts_only_what_encoding_writes(
-            change in any_change(), place in any::<prop::sample::Index>(), byte in any::<u8>(),
-        ) {
-            let mut bytes = change.encode().to_vec();
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
-            if let Ok(decoded) = Change::decode(&bytes) {
-                prop_assert_eq!(&decoded.encode()[..], &bytes[..]);
-            }
-        }
-
-        #[test]
-        fn a_cut_or_lengthened_content_is_malformed(change in any_change(), cut in any::<prop::sample::Index>()) {
-            let bytes = change.encode();
-            let cut = cut.index(bytes.len());
-            prop_assert_eq!(Change::decode(&bytes[..cut]), Err(DecodeError::Malformed));
-            let longer = [&bytes[..], &[0]].concat();
-            prop_assert_eq!(Change::decode(&longer), Err(DecodeError::Malformed));
-        }
-
-        #[test]
-        fn keys_round_trip(key in prop::collection::vec(any_value(), 0..4)) {
-            prop_assert_eq!(Value::decode_key(&Value::encode_key(&key)).unwrap(), key);
-        }
-    }
-
-    #[test]
-    fn the_bytes_are_the_documented_ones() {
-        let change = Change::Write {
-            table: "t".into(),
-            key: vec![Value::Integer(-1)],
-            cells: vec![("a".into(), Value::Null), ("b".into(), Value::Text("x".into()))],
-        };
-        let expected = [1, 1, 1, b't', 1, 1, 1, 2, 1, b'a', 0, 1, b'b', 3, 1, b'x'];
-        assert_eq!(change.encode()[..], expected);
-    }
-
-    #[test]
-    fn a_later_version_is_told_apart_from_damage() {
-        assert_eq!(Change::decode(&[2, 1]), Err(DecodeError::Version(2)));
-        assert_eq!(Change::decode(&[1, 9, 0]), Err(DecodeError::Malformed));
-        assert_eq!(Change::decode(&[]), Err(DecodeError::Malformed));
-    }
-
-    #[test]
-    fn a_count_beyond_the_limit_is_refused_before_anything_is_read() {
-        let mut bytes = vec![1, 2, 1, b't'];
-        put_varint(&mut bytes, COLUMNS_COUNT_MAX + 1);
-        bytes.extend(std::iter::repeat_n(0, 3_000));
-        assert_eq!(Change::decode(&bytes), Err(DecodeError::Malformed));
-    }
-}
+mod tests;

@@ -79,6 +79,24 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// No lost edit has this id.
+    #[error("there is no lost edit {id}: `warren conflicts FILE` lists them")]
+    NoConflict {
+        /// What was asked for.
+        id: String,
+    },
+    /// More than one lost edit has an id that begins so.
+    #[error("more than one lost edit begins with {id}: give more digits")]
+    AmbiguousConflict {
+        /// What was asked for.
+        id: String,
+    },
+    /// A constraint refuses a lost edit.
+    #[error("the table does not take it: {why}")]
+    NotRestored {
+        /// SQLite's words.
+        why: String,
+    },
     /// The recovery phrase is missing, wrong or too late.
     #[error(transparent)]
     Phrase(#[from] PhraseError),
@@ -102,6 +120,9 @@ impl Error {
             Self::Unreachable(_) => "unreachable",
             Self::Clock(_) => "clock_drift",
             Self::Damaged { .. } => "damaged",
+            Self::NoConflict { .. } => "no_conflict",
+            Self::AmbiguousConflict { .. } => "ambiguous",
+            Self::NotRestored { .. } => "constraint",
             Self::Phrase(error) => error.code(),
             Self::Sqlite(_) => "sqlite",
         }

@@ -5,6 +5,8 @@
 //! - A message changes only while no server has it ([`rename_unsent`], [`encode_anew`]).
 //! - Contents are as on the wire, sealed ones too: the fingerprint is over them.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use crdt::{Change, Fingerprint, Message, Node, Timestamp};
 use protocol::Item;
@@ -104,6 +106,29 @@ impl<'a> Log<'a> {
         let content = content(self.db, timestamp)?.ok_or_else(|| damaged("missing"))?;
         let message = Message { timestamp, content: content.into() };
         self.decode(&message).map_err(|source| damaged(&source.to_string()))
+    }
+}
+
+impl Log<'_> {
+    /// Visits every change that the state has, in no order.
+    pub(crate) fn for_each_change(
+        &self,
+        mut visit: impl FnMut(Timestamp, Change) -> Result<()>,
+    ) -> Result<()> {
+        let sql = "SELECT timestamp, content FROM warren_message WHERE merged = 1";
+        let mut statement = self.db.prepare_cached(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let timestamp = timestamp(row, 0)?;
+            let content = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+            let message = Message { timestamp, content: Bytes::copy_from_slice(content) };
+            let change = self.decode(&message).map_err(|source| Error::Damaged {
+                timestamp: timestamp.to_string(),
+                why: source.to_string(),
+            })?;
+            visit(timestamp, change)?;
+        }
+        Ok(())
     }
 }
 
@@ -292,8 +317,16 @@ pub(crate) fn rename_unsent(db: &Connection, old: Node, new: Node) -> Result<()>
         if before.node() != old {
             return Ok(None);
         }
-        let change = log.change(before)?;
+        let mut change = log.change(before)?;
         let after = before.with_node(new);
+        // What it replaced is older, so if that was renamed, it has its new name by now.
+        let mut renamed = HashSet::new();
+        for seen in change.seen().filter(|seen| seen.node() == old) {
+            if content(db, seen.with_node(new))?.is_some() {
+                renamed.insert(seen);
+            }
+        }
+        change.rename_seen(|seen| if renamed.contains(&seen) { seen.with_node(new) } else { seen });
         state::rename(db, &change, before, after)?;
         Ok(Some(log.codec.encode(after, &change)))
     })

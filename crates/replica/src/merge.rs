@@ -68,8 +68,8 @@ fn merge_one(names: &mut Names<'_>, timestamp: Timestamp, change: Change) -> Res
         Change::Write { table, key, cells, .. } => {
             let id = RowId::new(names.table(&table)?, &key);
             let mut columns = Vec::with_capacity(cells.len());
-            for (name, _) in &cells {
-                columns.push(names.column(&table, name)?);
+            for cell in &cells {
+                columns.push(names.column(&table, &cell.column)?);
             }
             update(names.db, &id, |row| write(row, &columns, timestamp))
         }

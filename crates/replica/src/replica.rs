@@ -115,6 +115,12 @@ impl Replica {
         Ok(result)
     }
 
+    /// Runs `work` on one state of the file, whatever other programs write meanwhile.
+    pub(crate) fn snapshot<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let behavior = TransactionBehavior::Deferred;
+        work(&*rusqlite::Transaction::new_unchecked(&self.db, behavior)?)
+    }
+
     /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path

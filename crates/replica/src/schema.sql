@@ -45,6 +45,9 @@ CREATE TRIGGER warren_message_deleted AFTER DELETE ON warren_message
 CREATE TRIGGER warren_message_changed AFTER UPDATE OF timestamp, content ON warren_message
     BEGIN DELETE FROM warren_meta WHERE key = 'digest'; END;
 
+-- What people call the devices of other nodes, as far as the server said it.
+CREATE TABLE warren_device (node INTEGER PRIMARY KEY, name TEXT NOT NULL);
+
 CREATE TABLE warren_row (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,

@@ -47,6 +47,14 @@ impl<'a> Values<'a> {
         all.find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)
     }
 
+    /// Takes another value for one cell.
+    pub(crate) fn set(&mut self, column: &'a String, value: Value) {
+        match self.cells.iter_mut().find(|(name, _)| *name == column) {
+            Some(cell) => cell.1 = value,
+            None => self.cells.push((column, value)),
+        }
+    }
+
     /// The values of these columns, or `None` if one is NULL or unknown: such a tuple refers to
     /// nothing, and collides with nothing.
     pub(crate) fn tuple(&self, columns: &[String]) -> Option<Vec<Value>> {
@@ -103,6 +111,21 @@ pub(crate) fn is_shown(db: &Connection, table: &Table, id: &RowId) -> Result<boo
     let sql = format!("SELECT 1 FROM {} WHERE {}", quote(&table.name), table.key_condition());
     let key = id.key_values()?;
     Ok(db.prepare_cached(&sql)?.exists(params_from_iter(key.iter().map(Bound)))?)
+}
+
+/// The value of one cell, if the table has the row.
+pub(crate) fn cell(
+    db: &Connection,
+    table: &Table,
+    id: &RowId,
+    column: &str,
+) -> Result<Option<Value>> {
+    let (name, column) = (quote(&table.name), quote(column));
+    let sql = format!("SELECT {column} FROM {name} WHERE {}", table.key_condition());
+    let key = id.key_values()?;
+    let mut statement = db.prepare_cached(&sql)?;
+    let found = statement.query_row(params_from_iter(key.iter().map(Bound)), |r| read(r, 0, 1));
+    Ok(found.optional()?.and_then(|mut values| values.pop()))
 }
 
 /// The keys of the rows whose `columns` have these values.

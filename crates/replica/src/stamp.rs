@@ -8,16 +8,16 @@
 //! - Runs before anything remote is merged, in the same transaction.
 //! - A change is never stamped later than now, and never before a change that its author had seen.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use crdt::{Change, Clock, ClockError, Fingerprint, Timestamp, Value};
+use crdt::{Cell, Change, Clock, ClockError, Fingerprint, Row, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
 
 use crate::codec;
 use crate::error::Result;
 use crate::log::Log;
 use crate::meta;
-use crate::state::{self, RowId};
+use crate::state::{self, RowId, Visibility};
 use crate::table::{Declared, Table, quote};
 use crate::value::{Bound, read};
 
@@ -103,6 +103,8 @@ struct Stamper<'a> {
     clock: Clock,
     fingerprint: Fingerprint,
     count: u64,
+    /// Rows whose visibility is not their liveness, and have not been written here since.
+    exceptions: HashMap<RowId, Visibility>,
     /// What is shown of a row that changed here may depend on others only through foreign keys.
     has_references: bool,
 }
@@ -128,8 +130,18 @@ impl<'a> Stamper<'a> {
         }
         let (clock, fingerprint) = (meta::clock(db)?, meta::fingerprint(db)?);
         let has_references = tables.iter().any(|table| !table.foreign_keys.is_empty());
-        let log = Log::open(db)?;
-        Ok(Self { db, log, tables: captures, now, clock, fingerprint, count: 0, has_references })
+        let (log, exceptions) = (Log::open(db)?, state::exceptions(db)?);
+        Ok(Self {
+            db,
+            log,
+            tables: captures,
+            now,
+            clock,
+            fingerprint,
+            count: 0,
+            has_references,
+            exceptions,
+        })
     }
 
     fn stamp_chunk(&mut self, noted: Vec<Noted>) -> Result<()> {
@@ -148,7 +160,7 @@ impl<'a> Stamper<'a> {
             };
             if let Some(change) = change {
                 let timestamp = self.next_timestamp(self.now.correct(noted.at_ms))?;
-                self.add(timestamp, &change, &id)?;
+                self.add(timestamp, change, &id)?;
             }
         }
         Ok(())
@@ -164,15 +176,17 @@ impl<'a> Stamper<'a> {
         }
     }
 
-    fn add(&mut self, timestamp: Timestamp, change: &Change, id: &RowId) -> Result<()> {
-        self.log.add_local(timestamp, change, &mut self.fingerprint)?;
+    fn add(&mut self, timestamp: Timestamp, mut change: Change, id: &RowId) -> Result<()> {
         let mut row = state::load(self.db, id)?.unwrap_or_default();
-        match change {
+        let exception = self.exceptions.remove(id);
+        self.note_seen(&mut change, &row, exception, id.table);
+        self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
+        match &change {
             Change::Write { cells, .. } => {
                 row.write(timestamp);
                 let columns = &self.tables[&id.table].table.columns;
-                for (name, _) in cells {
-                    let column = columns.iter().find(|column| column.name == *name);
+                for cell in cells {
+                    let column = columns.iter().find(|column| column.name == cell.column);
                     row.write_cell(column.expect("read from these columns").id, timestamp);
                 }
             }
@@ -185,6 +199,36 @@ impl<'a> Stamper<'a> {
         }
         self.count += 1;
         Ok(())
+    }
+
+    /// Takes note of what the author saw in the row: what is merged later, they did not.
+    fn note_seen(&self, change: &mut Change, row: &Row, exception: Option<Visibility>, table: i64) {
+        let shown = match exception {
+            None => row.is_live(),
+            Some(Visibility::Kept) => true,
+            Some(Visibility::Held) => false,
+        };
+        let is_dead = !row.is_live() && row.deleted() != Timestamp::ZERO;
+        let seen_delete = is_dead.then(|| row.deleted());
+        match change {
+            Change::Write { cells, deleted, .. } => {
+                *deleted = seen_delete;
+                let columns = &self.tables[&table].table.columns;
+                for cell in cells.iter_mut().filter(|_| shown) {
+                    let column = columns.iter().find(|column| column.name == cell.column);
+                    cell.replaced = row.cell(column.expect("read from these columns").id);
+                }
+            }
+            Change::Delete { seen, .. } => {
+                seen.extend(seen_delete);
+                if shown {
+                    let cells = row.cells().iter().map(|cell| cell.1);
+                    let written = Some(row.written()).filter(|t| *t != Timestamp::ZERO);
+                    seen.extend(cells.chain(written));
+                }
+            }
+            Change::Schema { .. } => {}
+        }
     }
 
     /// Sends the declarations of tables that were tracked, or got columns, since the last stamp.
@@ -277,15 +321,16 @@ impl LastChanges {
             .zip(values)
             .enumerate()
             .filter(|(place, _)| is_last(*place))
-            .map(|(_, (column, value))| (column.name.clone(), value))
+            .map(|(_, (column, value))| Cell::new(&column.name, value))
             .collect();
         let (table, key) = (table.name.clone(), key.to_vec());
-        (whole || !cells.is_empty()).then_some(Change::Write { table, key, cells })
+        (whole || !cells.is_empty()).then_some(Change::Write { table, key, cells, deleted: None })
     }
 
     /// The message of change number `index` to a row that is gone.
     fn delete(&self, index: usize, table: &Table, key: &[Value]) -> Option<Change> {
         let (table, key) = (table.name.clone(), key.to_vec());
-        (self.any == index).then_some(Change::Delete { table, key })
+        let seen = BTreeSet::new();
+        (self.any == index).then_some(Change::Delete { table, key, seen })
     }
 }

@@ -47,6 +47,25 @@ pub(crate) fn save(db: &Connection, id: &RowId, row: &Row) -> Result<()> {
     Ok(())
 }
 
+/// How a row is visible that is so for another reason than its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visibility {
+    /// Deleted, and visible.
+    Kept,
+    /// Live, and not visible.
+    Held,
+}
+
+/// The rows of which that is so.
+pub(crate) fn exceptions(db: &Connection) -> Result<HashMap<RowId, Visibility>> {
+    let mut statement = db.prepare_cached("SELECT table_id, key, held FROM warren_exception")?;
+    let rows = statement.query_map([], |row| {
+        let id = RowId { table: row.get(0)?, key: row.get(1)? };
+        Ok((id, if row.get(2)? { Visibility::Held } else { Visibility::Kept }))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Notes that the row's visible form has to follow its state; `remote`: and may not do so yet.
 pub(crate) fn unsettle(db: &Connection, id: &RowId, remote: bool) -> Result<()> {
     let sql = "INSERT INTO warren_unsettled VALUES (?1, ?2, ?3)
@@ -131,10 +150,10 @@ pub(crate) fn values(names: &mut Names<'_>, row: &Row) -> Result<HashMap<ColumnI
             let why = "a cell names it, but it writes none".into();
             return Err(Error::Damaged { timestamp: timestamp.to_string(), why });
         };
-        for (name, value) in cells {
-            let column = names.column(&table, &name)?;
-            if row.cells().binary_search(&(column, timestamp)).is_ok() {
-                values.insert(column, value);
+        for cell in cells {
+            let column = names.column(&table, &cell.column)?;
+            if row.cell(column) == Some(timestamp) {
+                values.insert(column, cell.value);
             }
         }
     }

@@ -128,8 +128,13 @@ impl Table {
 
     /// `"a" = ?1 AND …`, exact also where a key column's collation is not.
     pub(crate) fn key_condition(&self) -> String {
+        self.key_condition_from(1)
+    }
+
+    /// The same, from this parameter on.
+    pub(crate) fn key_condition_from(&self, first: usize) -> String {
         let one = |(i, column): (usize, &String)| {
-            let (column, i) = (quote(column), i + 1);
+            let (column, i) = (quote(column), i + first);
             // The first comparison can use the key's index, the second tells 'a' from 'A'.
             format!("{column} = ?{i} AND {column} = ?{i} COLLATE BINARY")
         };

@@ -5,7 +5,7 @@
 //! - Untracking everything leaves no trace: the user's schema is as it was.
 //! - A column that went away stops the sync with an error; nothing is guessed from names.
 
-use crdt::{Baseline, Change, Fingerprint, Row, Value};
+use crdt::{Baseline, Cell, Change, Fingerprint, Row, Value};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::error::{Error, Result};
@@ -133,8 +133,10 @@ fn add_baseline_row(
     for column in &table.columns {
         row.write_cell(column.id, timestamp);
     }
-    let cells = table.columns.iter().map(|column| column.name.clone()).zip(values).collect();
-    let change = Change::Write { table: table.name.clone(), key, cells };
+    let columns = table.columns.iter().zip(values);
+    let cells = columns.map(|(column, value)| Cell::new(&column.name, value)).collect();
+    // A baseline is no edit: its author may never have seen what other devices sent.
+    let change = Change::Write { table: table.name.clone(), key, cells, deleted: None };
     log.add_local(timestamp, &change, fingerprint)?;
     state::save(log.db, &id, &row)
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use bytes::Bytes;
-use crdt::{Change, Message, Node, Timestamp, Value};
+use crdt::{Cell, Change, Message, Node, Timestamp, Value};
 use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
 use replica::{Error, Http};
 use serde_json::Value as Json;
@@ -62,8 +62,8 @@ impl Pusher {
         self.last_ms += 1 + self.random.below(1_000_000);
         let text = "x".repeat(usize::try_from(self.random.below(200)).unwrap());
         let key = vec![Value::Integer(self.random.next().cast_signed())];
-        let cells = vec![("text".to_owned(), Value::Text(text))];
-        let content = Change::Write { table: "ledger".to_owned(), key, cells }.encode();
+        let (table, cells) = ("ledger".to_owned(), vec![Cell::new("text", Value::Text(text))]);
+        let content = Change::Write { table, key, cells, deleted: None }.encode();
         Message { timestamp: Timestamp::new(self.last_ms, 0, self.node).unwrap(), content }
     }
 

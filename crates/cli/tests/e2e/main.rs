@@ -11,6 +11,7 @@ mod copies;
 mod heal;
 mod kill_client;
 mod kill_server;
+mod lost_edits;
 mod processes;
 mod proxy;
 mod python;

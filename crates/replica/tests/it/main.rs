@@ -5,6 +5,7 @@
 
 mod capture;
 mod chinook;
+mod conflicts;
 mod converge;
 mod copies;
 mod heal;

@@ -2,7 +2,7 @@
 //! or makes messages gets nowhere.
 
 use bytes::Bytes;
-use crdt::{Change, Message, Node, Value};
+use crdt::{Cell, Change, Message, Node, Timestamp, Value};
 use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
 use protocol::{ReconcileRequest, ReconcileResponse};
 use replica::{Error, PageStream, Phrase, Refused, Replica, Result, Transport};
@@ -268,13 +268,35 @@ fn a_message_of_somebody_elses_phrase_is_not_applied() {
 #[test]
 fn a_message_that_the_server_made_itself_is_not_applied() {
     let forge = |message: &mut Message, _: &Message| {
-        let cells = vec![("marker_column".into(), Value::Text("forged".into()))];
+        let cells = vec![Cell::new("marker_column", Value::Text("forged".into()))];
         let (table, key) = ("marker_table".into(), vec![Value::Integer(1)]);
-        message.content = Change::Write { table, key, cells }.encode();
+        message.content = Change::Write { table, key, cells, deleted: None }.encode();
     };
     check_evil(forge, "plain");
     check_evil(|message, _| message.content = Bytes::from_static(&[9, 9, 9]), "unreadable");
     check_evil(|message, _| message.content = Bytes::new(), "plain");
+}
+
+#[test]
+fn what_does_not_open_is_not_passed_on() {
+    let (a, mut server) = first();
+    let victim = a.replica().status().unwrap().node;
+    let reader = clone(Some(&phrase()), &mut server);
+    let count = server.messages.len();
+    // Under timestamps that no device gave: after a repair, they would be what the server lacks.
+    let change = |message: &mut Message, _: &Message| {
+        let (millis, counter) = (message.timestamp.millis() + 1_000, message.timestamp.counter());
+        message.timestamp = Timestamp::new(millis, counter, message.timestamp.node()).unwrap();
+    };
+    let mut evil = Evil { server, change, victim };
+    let report = reader.try_sync_with(&mut evil, false).unwrap();
+    assert!(report.repaired && report.refused.replayed > 0, "{report:?}");
+    // An honest server has never heard of them, and does not now.
+    let mut server = evil.server;
+    let report = reader.try_sync(&mut server, false).unwrap();
+    assert!(report.repaired && !report.equal && report.refused.count() == 0, "{report:?}");
+    assert_eq!(server.messages.len(), count);
+    assert_eq!(rows(&reader), ["1marker_value"]);
 }
 
 #[test]

@@ -1,0 +1,248 @@
+//! `warren bench reconcile`: what it takes to find where a device's set and the server's differ.
+//!
+//! The server is the shipped binary on loopback, the device the state machine that replicas use,
+//! on messages in memory: reading a device's own log is not in it.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use crdt::{Message, Node, Timestamp};
+use indicatif::ProgressBar;
+use prost::Message as _;
+use protocol::{Item, PushRequest, PushResponse, Reconcile, ReconcileResponse};
+use rand::rngs::SmallRng;
+use rand::{Rng, RngExt, SeedableRng};
+use replica::{Http, Transport};
+
+use crate::machine::Machine;
+use crate::measure::{Sample, time};
+use crate::report::Report;
+use crate::served::{Prepared, Served};
+use crate::suite::{self, Case, Section};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Messages that both sides hold.
+    pub messages: u64,
+    /// How many only one side holds, a row for each count; half of them on either side.
+    pub differences: Vec<u64>,
+    /// Bytes of a message's content.
+    pub content_bytes: usize,
+    /// Rounds, each in a random order.
+    pub rounds: usize,
+    /// Where the files go.
+    pub folder: PathBuf,
+    /// The shipped binary.
+    pub program: PathBuf,
+    /// The command line, for the report.
+    pub command: String,
+}
+
+const TITLE: &str = "Warren: finding differences";
+const LEAD: &str = "A device and a server hold the same messages, but for some that only one of them \
+    has, at random places. Compared until both know what they lack; what the device lacks arrives \
+    with the answers, what the server lacks is pushed afterwards and not counted. The baseline gets \
+    the whole vault instead, as a new device does. Rates are messages of the whole set a second, \
+    ratios are within a round.";
+/// 2016-11-21: what is stamped from there on for ten years is not ahead of anybody's clock.
+const FIRST_MS: u64 = 1_479_686_400_000;
+const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
+const MINUTE_MS: u64 = 60_000;
+const PAGE_MESSAGES: u64 = 40_000;
+
+/// How a set lies in time.
+#[derive(Clone, Copy)]
+struct Shape {
+    name: &'static str,
+    title: &'static str,
+    span_ms: u64,
+}
+
+const SHAPES: [Shape; 2] = [
+    Shape { name: "years", title: "messages spread over ten years", span_ms: TEN_YEARS_MS },
+    Shape { name: "minute", title: "all messages of one minute", span_ms: MINUTE_MS },
+];
+
+/// Runs the plan; `bar` shows how far it is.
+pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
+    let counts = [plan.messages, plan.rounds as u64, plan.differences.len() as u64];
+    ensure!(counts.iter().all(|count| *count > 0), "nothing to measure");
+    let folder = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
+    bar.set_message("accounts");
+    let prepared = Prepared::make(folder.path().join("prepared"), SHAPES.len(), SHAPES.len())?;
+    let data = folder.path().join("data");
+    prepared.copy_to(&data)?;
+    let served = Served::start(&plan.program, &data, &[])?;
+    bar.set_length((SHAPES.len() * plan.rounds * (plan.differences.len() + 1)) as u64);
+    let mut tables = Vec::new();
+    for (shape, token) in SHAPES.into_iter().zip(&prepared.tokens) {
+        bar.set_message(format!("{}: storing", shape.name));
+        let vault = Vault {
+            plan,
+            shape,
+            http: Http::new(&format!("http://{}", served.address)),
+            token: token.clone(),
+        };
+        vault.fill()?;
+        tables.push(suite::run(vault.section()?, plan.rounds, Duration::ZERO, bar)?);
+    }
+    bar.finish_and_clear();
+    let settings = [("messages", plan.messages), ("bytes of content", plan.content_bytes as u64)];
+    Ok(Report {
+        benchmark: "reconcile",
+        machine: Machine::here(&plan.folder),
+        command: plan.command.clone(),
+        settings: settings.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec(),
+        tables,
+        notes: Vec::new(),
+        title: TITLE,
+        lead: LEAD,
+    })
+}
+
+/// A vault of the server with its messages, and how to reach it.
+#[derive(Clone)]
+struct Vault<'a> {
+    plan: &'a Plan,
+    shape: Shape,
+    http: Http,
+    token: String,
+}
+
+impl<'a> Vault<'a> {
+    /// Message number `index`; those from `messages` on are between the others.
+    fn message(&self, index: u64) -> anyhow::Result<Message> {
+        let Plan { messages, content_bytes, .. } = self.plan;
+        let (node, index_in_time) = (Node(index / messages), index % messages);
+        // 64 parts of a millisecond, so that a minute has room for millions.
+        let parts = u128::from(index_in_time) * u128::from(self.shape.span_ms) * 64;
+        let parts = u64::try_from(parts / u128::from(*messages))?;
+        let counter = u16::try_from(parts % 64)? * 1_024;
+        let timestamp = Timestamp::new(FIRST_MS + parts / 64, counter, node);
+        let mut content = vec![0; *content_bytes];
+        SmallRng::seed_from_u64(index).fill_bytes(&mut content);
+        Ok(Message { timestamp: timestamp.context("within the years")?, content: content.into() })
+    }
+
+    fn fill(&self) -> anyhow::Result<()> {
+        let mut start = 0;
+        while start < self.plan.messages {
+            let end = self.plan.messages.min(start + PAGE_MESSAGES);
+            let page = (start..end).map(|index| Ok(self.message(index)?.into()));
+            let request = PushRequest { messages: page.collect::<anyhow::Result<_>>()? };
+            self.http.post::<PushResponse>("/v1/sync/delta", Some(&self.token), &request)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn item(&self, index: u64) -> anyhow::Result<Item> {
+        let message = self.message(index)?;
+        Ok(Item::of(message.timestamp, &message.content))
+    }
+
+    fn section(self) -> anyhow::Result<Section<'a>> {
+        let items = (0..self.plan.messages).map(|index| self.item(index));
+        let items: Vec<Item> = items.collect::<anyhow::Result<_>>()?;
+        let all = self.clone();
+        let mut cases = vec![Case::new("the whole vault", move |_| all.stream())];
+        for (number, &differences) in self.plan.differences.iter().enumerate() {
+            let (vault, items) = (self.clone(), items.clone());
+            let mut random = SmallRng::seed_from_u64(number as u64);
+            cases.push(Case::new(format!("{differences} differences"), move |_| {
+                vault.compare(&items, differences, &mut random)
+            }));
+        }
+        Ok(Section {
+            name: self.shape.name.to_owned(),
+            unit: "messages",
+            title: format!("{} {}", self.plan.messages, self.shape.title),
+            cases,
+        })
+    }
+
+    fn stream(&self) -> anyhow::Result<Sample> {
+        let mut http = self.http.clone();
+        let (bytes, took) = time(|| {
+            let mut bytes = 0;
+            for page in http.stream(&self.token, 0)? {
+                bytes += page?.encoded_len();
+            }
+            Ok(bytes)
+        })?;
+        Ok(self.sample(took, &Cost { requests: 1, received: bytes, ..Cost::default() }))
+    }
+
+    fn compare(
+        &self,
+        all: &[Item],
+        differences: u64,
+        random: &mut SmallRng,
+    ) -> anyhow::Result<Sample> {
+        let messages = self.plan.messages;
+        let (lacking, extra) = (differences.div_ceil(2), differences / 2);
+        let mut pick = |count: u64, first: u64| {
+            let mut picked = HashSet::new();
+            while picked.len() as u64 != count {
+                picked.insert(first + random.random_range(0..messages));
+            }
+            picked
+        };
+        let (lacking, extra) = (pick(lacking, 0), pick(extra, messages));
+        let kept = (0..messages).zip(all).filter(|(index, _)| !lacking.contains(index));
+        let mut items: Vec<Item> = kept.map(|(_, item)| *item).collect();
+        for &index in &extra {
+            items.push(self.item(index)?);
+        }
+        let (cost, took) = time(|| self.reconcile(Reconcile::new(items)))?;
+        let found = (cost.missing, cost.wanted);
+        ensure!(found == (lacking.len(), extra.len()), "found {found:?} of {differences}");
+        Ok(self.sample(took, &cost))
+    }
+
+    fn reconcile(&self, mut reconcile: Reconcile) -> anyhow::Result<Cost> {
+        let mut cost = Cost::default();
+        while let Some(request) = reconcile.request() {
+            cost.requests += 1;
+            cost.sent += request.encoded_len();
+            let path = "/v1/sync/reconcile";
+            let answer: ReconcileResponse = self.http.post(path, Some(&self.token), &request)?;
+            cost.received += answer.encoded_len();
+            let found = reconcile.answered(answer.findings)?;
+            cost.contents += found.missing.iter().map(prost::Message::encoded_len).sum::<usize>();
+            cost.missing += found.missing.len();
+            cost.wanted += found.wanted.len();
+        }
+        Ok(cost)
+    }
+
+    fn sample(&self, took: Duration, cost: &Cost) -> Sample {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let kb = |bytes: usize| bytes as f64 / 1_000.0;
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let requests = cost.requests as f64;
+        let mut sample = Sample::new(self.plan.messages, took);
+        sample.facts = vec![
+            ("requests", requests),
+            ("kB sent", kb(cost.sent)),
+            ("kB received", kb(cost.received)),
+            ("kB of it messages", kb(cost.contents)),
+            ("ms", took.as_secs_f64() * 1_000.0),
+        ];
+        sample
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    requests: usize,
+    sent: usize,
+    received: usize,
+    /// Of `received`, the messages that were missing.
+    contents: usize,
+    missing: usize,
+    wanted: usize,
+}

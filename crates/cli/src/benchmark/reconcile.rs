@@ -1,0 +1,60 @@
+//! `warren bench reconcile`.
+
+use std::path::PathBuf;
+
+use bench::reconcile::Plan;
+use clap::Args;
+
+use super::{command_line, finish};
+use crate::output::Output;
+
+/// Requests, bytes and time until two sets that differ know where.
+///
+/// A device and a server hold the same messages but for some; beside it, the whole vault is
+/// fetched. Prints the tables, and saves them as `warren-reconcile.json` and, with charts, as
+/// `warren-reconcile.html`.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  warren bench reconcile\n  warren bench reconcile --messages 169000 --differences 1,1000 --rounds 5"
+)]
+pub(crate) struct Arguments {
+    /// Messages that both sides hold.
+    #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    messages: u64,
+    /// Messages that only one side holds, a row for each count.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "0,1,10,1000,100000",
+        value_name = "COUNTS"
+    )]
+    differences: Vec<u64>,
+    /// Bytes of a message's content.
+    #[arg(long, default_value_t = 100, value_name = "BYTES")]
+    content: usize,
+    /// Rounds of each case, each round in a random order.
+    #[arg(long, default_value_t = 3, value_name = "COUNT")]
+    rounds: usize,
+    /// Where the files go: the disk that is measured.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    folder: PathBuf,
+    /// Where the results go.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    report: PathBuf,
+}
+
+pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
+    let most = arguments.differences.iter().max().copied().unwrap_or(0);
+    anyhow::ensure!(most <= arguments.messages, "more differences than messages");
+    let plan = Plan {
+        messages: arguments.messages,
+        differences: arguments.differences,
+        content_bytes: arguments.content,
+        rounds: arguments.rounds,
+        folder: arguments.folder,
+        program: std::env::current_exe()?,
+        command: command_line(),
+    };
+    let report = bench::reconcile::run(&plan, &output.progress())?;
+    finish(&report, &arguments.report, output)
+}

@@ -1,0 +1,84 @@
+//! `warren conflicts`: edits that lost to others which had not seen them, and getting them back.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use replica::{Conflict, Edit, Outcome, Replica};
+use serde_json::{Value, json};
+
+use crate::clock::now_ms;
+use crate::output::{Output, change_moment};
+
+/// List edits that were lost to others made without knowing of them, and restore them.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren conflicts a.db\n  \
+                        warren conflicts a.db --restore 3f9c01ab; warren sync a.db")]
+pub(crate) struct Arguments {
+    file: PathBuf,
+    /// Write this lost edit into its table again; the next sync sends it to the other devices.
+    #[arg(long, value_name = "ID")]
+    restore: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+    let replica = Replica::open(&arguments.file)?;
+    if let Some(id) = &arguments.restore {
+        let restored = replica.restore(id, now_ms())?;
+        let what = place(&restored);
+        output.line(format_args!("restored {what}: {}", outcome(&restored.lost)));
+        return output.value(&json!({"restored": to_json(&restored)}));
+    }
+    let conflicts = replica.conflicts()?;
+    for conflict in &conflicts {
+        output.line(format_args!("{}  {}", conflict.id, place(conflict)));
+        output.line(format_args!("    lost   {}", describe(&conflict.lost)));
+        output.line(format_args!("    shown  {}", describe(&conflict.winner)));
+    }
+    if conflicts.is_empty() {
+        output.line(format_args!("no lost edits"));
+    }
+    output.value(&json!({"conflicts": conflicts.iter().map(to_json).collect::<Vec<_>>()}))
+}
+
+/// `todo (5) title`
+fn place(conflict: &Conflict) -> String {
+    let Conflict { table, key, column, .. } = conflict;
+    format!("{table} ({key}) {}", column.as_deref().unwrap_or("the row"))
+}
+
+fn describe(edit: &Edit) -> String {
+    format!("{}  {} on {}", change_moment(edit.timestamp.millis()), outcome(edit), edit.device)
+}
+
+fn outcome(edit: &Edit) -> &str {
+    match &edit.outcome {
+        Outcome::Value(literal) => literal,
+        Outcome::Present => "(the row is there)",
+        Outcome::Deleted => "(the row is deleted)",
+    }
+}
+
+fn to_json(conflict: &Conflict) -> Value {
+    let edit = |edit: &Edit| {
+        let value = match &edit.outcome {
+            Outcome::Value(literal) => Some(literal),
+            Outcome::Present | Outcome::Deleted => None,
+        };
+        json!({
+            "timestamp": edit.timestamp.to_string(),
+            "at_ms": edit.timestamp.millis(),
+            "device": edit.device,
+            "node": edit.timestamp.node().to_string(),
+            "deleted": edit.outcome == Outcome::Deleted,
+            "value": value,
+        })
+    };
+    json!({
+        "id": conflict.id,
+        "table": conflict.table,
+        "key": conflict.key,
+        "column": conflict.column,
+        "lost": edit(&conflict.lost),
+        "winner": edit(&conflict.winner),
+    })
+}

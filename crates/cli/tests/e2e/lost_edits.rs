@@ -1,0 +1,95 @@
+//! Lost edits and history, with the shipped binary.
+
+use serde_json::{Value, json};
+
+use crate::processes::{Server, json, sql, warren};
+use crate::support::{Place, check_equal, sync, track_all};
+
+/// Two devices that edited one cell each without knowing, `b` later, and have synced since.
+fn conflict(place: &Place) -> (Server, String, String) {
+    let server = place.serve();
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    sql(
+        &a,
+        "CREATE TABLE todo (list TEXT, n INTEGER, title TEXT, done INTEGER, PRIMARY KEY (list, n));
+         INSERT INTO todo VALUES ('home', 1, 'paint', 0), ('home', -2, 'sweep', 0)",
+    );
+    track_all(&a);
+    json(&[&["sync", &a, "--name", "desk"], &place.first_time(&server.address)[..]].concat());
+    place.sign_in("clone", &b, &server.address);
+    sql(&a, "UPDATE todo SET title = 'paint it red' WHERE n = 1; DELETE FROM todo WHERE n = -2");
+    // The clocks' resolution is a millisecond; the shell takes longer to start.
+    sql(&b, "UPDATE todo SET title = 'paint it blue' WHERE n = 1; UPDATE todo SET done = 1");
+    for file in [&a, &b, &a] {
+        sync(file);
+    }
+    check_equal(&a, &b);
+    (server, a, b)
+}
+
+fn conflicts(file: &str) -> Vec<Value> {
+    json(&["conflicts", file])["conflicts"].as_array().unwrap().clone()
+}
+
+fn ids(file: &str) -> Vec<Value> {
+    conflicts(file).iter().map(|conflict| conflict["id"].clone()).collect()
+}
+
+#[test]
+fn a_lost_edit_is_listed_on_both_devices_and_restored_with_one_command() {
+    let place = Place::new();
+    let (server, a, b) = conflict(&place);
+    assert_eq!(ids(&a), ids(&b));
+    let [ref deleted, ref edited] = conflicts(&a)[..] else { panic!("{:?}", conflicts(&a)) };
+    let (edited, deleted) =
+        if edited["column"] == "title" { (edited, deleted) } else { (deleted, edited) };
+    assert_eq!((&edited["table"], &edited["key"]), (&json!("todo"), &json!("'home', 1")));
+    assert_eq!(edited["lost"]["value"], "'paint it red'");
+    assert_eq!(edited["lost"]["device"], "desk");
+    assert_eq!(edited["winner"]["value"], "'paint it blue'");
+    assert_eq!((&deleted["column"], &deleted["lost"]["deleted"]), (&json!(null), &json!(true)));
+    let id = edited["id"].as_str().unwrap();
+    let text = warren(&["conflicts", &a]).succeeded().stdout;
+    assert!(text.contains(&format!("{id}  todo ('home', 1) title\n")), "{text}");
+    assert!(text.contains("'paint it red' on desk"), "{text}");
+
+    warren(&["conflicts", &b, "--restore", "00000000000", "--json"]).refused("no_conflict");
+    let restored = json(&["conflicts", &b, "--restore", id]);
+    assert_eq!(restored["restored"]["id"], id);
+    assert_eq!(sql(&b, "SELECT title FROM todo WHERE n = 1"), "paint it red");
+    let id = deleted["id"].as_str().unwrap();
+    json(&["conflicts", &b, "--restore", &id[..7]]);
+    for file in [&b, &a] {
+        sync(file);
+    }
+    check_equal(&a, &b);
+    assert_eq!(sql(&a, "SELECT title, done FROM todo"), "paint it red|1");
+    for file in [&a, &b] {
+        assert_eq!(conflicts(file), [json!(null); 0]);
+        assert!(warren(&["conflicts", file]).succeeded().stdout.contains("no lost edits"));
+    }
+    server.stop();
+}
+
+#[test]
+fn history_lists_the_changes_of_a_row() {
+    let place = Place::new();
+    let (server, a, _) = conflict(&place);
+    let changes = json(&["history", &a, "todo", "home", "1"])["changes"].clone();
+    let changes = changes.as_array().unwrap();
+    let values: Vec<_> = changes
+        .iter()
+        .flat_map(|change| change["cells"].as_array().unwrap())
+        .filter(|cell| cell["column"] == "title")
+        .map(|cell| (cell["value"].as_str().unwrap(), cell["shown"].as_bool().unwrap()))
+        .collect();
+    let expected = [("'paint'", false), ("'paint it red'", false), ("'paint it blue'", true)];
+    assert_eq!(values, expected);
+    assert_eq!(changes[0]["at_ms"].as_u64().unwrap() / 86_400_000, 0, "the baseline");
+    let text = warren(&["history", &a, "todo", "'home'", "-2"]).succeeded().stdout;
+    assert!(text.contains("before it was tracked  written on desk"), "{text}");
+    assert!(text.contains("deleted on desk") && text.contains("* done = 1"), "{text}");
+    let none = warren(&["history", &a, "todo", "home", "9"]).succeeded().stdout;
+    assert!(none.starts_with("no change of a row"), "{none}");
+    server.stop();
+}

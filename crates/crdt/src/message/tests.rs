@@ -1,0 +1,151 @@
+//! Codecs: what is written is read back, and nothing else is.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Node;
+
+fn any_value() -> impl Strategy<Value = Value> + Clone {
+    prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::Integer),
+        any::<f64>().prop_filter("NaN is NULL to SQLite", |f| !f.is_nan()).prop_map(Value::Real),
+        any::<String>().prop_map(Value::Text),
+        prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Blob),
+    ]
+}
+
+/// Few, so that cells share them.
+fn any_seen() -> impl Strategy<Value = Timestamp> + Clone {
+    (1u64..4).prop_map(|millis| Timestamp::new(millis, 0, Node(1)).unwrap())
+}
+
+fn any_change() -> impl Strategy<Value = Change> {
+    let key = prop::collection::vec(any_value(), 0..4);
+    let replaced = prop::option::of(any_seen());
+    let cell = (any::<String>(), any_value(), replaced.clone())
+        .prop_map(|(column, value, replaced)| Cell { column, value, replaced });
+    let cells = prop::collection::vec(cell, 0..6);
+    let seen = prop::collection::btree_set(any_seen(), 0..4);
+    prop_oneof![
+        (any::<String>(), key.clone(), cells, replaced)
+            .prop_map(|(table, key, cells, deleted)| Change::Write { table, key, cells, deleted }),
+        (any::<String>(), key, seen).prop_map(|(table, key, seen)| Change::Delete {
+            table,
+            key,
+            seen
+        }),
+        (any::<String>(), prop::collection::vec(any::<String>(), 0..4))
+            .prop_map(|(table, sql)| Change::Schema { table, sql }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_change_round_trips(change in any_change()) {
+        prop_assert_eq!(Change::decode(&change.encode()).unwrap(), change);
+    }
+
+    #[test]
+    fn decoding_accepts_only_what_encoding_writes(
+        change in any_change(), place in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let mut bytes = change.encode().to_vec();
+        let place = place.index(bytes.len());
+        bytes[place] = byte;
+        if let Ok(decoded) = Change::decode(&bytes) {
+            prop_assert_eq!(&decoded.encode()[..], &bytes[..]);
+        }
+    }
+
+    #[test]
+    fn a_cut_or_lengthened_content_is_malformed(change in any_change(), cut in any::<prop::sample::Index>()) {
+        let bytes = change.encode();
+        let cut = cut.index(bytes.len());
+        prop_assert_eq!(Change::decode(&bytes[..cut]), Err(DecodeError::Malformed));
+        let longer = [&bytes[..], &[0]].concat();
+        prop_assert_eq!(Change::decode(&longer), Err(DecodeError::Malformed));
+    }
+
+    #[test]
+    fn keys_round_trip(key in prop::collection::vec(any_value(), 0..4)) {
+        prop_assert_eq!(Value::decode_key(&Value::encode_key(&key)).unwrap(), key);
+    }
+}
+
+#[test]
+fn the_bytes_are_the_documented_ones() {
+    let cell = |column: &str, value, replaced| Cell { column: column.into(), value, replaced };
+    let at = |millis| Timestamp::new(millis, 0, Node(7)).unwrap();
+    let insert = Change::Write {
+        table: "t".into(),
+        key: vec![Value::Integer(-1)],
+        cells: vec![cell("a", Value::Null, None), cell("b", Value::Text("x".into()), None)],
+        deleted: None,
+    };
+    let expected = [1, 1, 1, b't', 1, 1, 1, 2, 1, b'a', 0, 1, b'b', 3, 1, b'x', 0];
+    assert_eq!(insert.encode()[..], expected);
+
+    let cells = vec![
+        cell("a", Value::Null, Some(at(9))),
+        cell("b", Value::Null, None),
+        cell("c", Value::Null, Some(at(5))),
+        cell("d", Value::Null, Some(at(9))),
+    ];
+    let update =
+        Change::Write { table: "t".into(), key: vec![], cells, deleted: Some(at(6)) }.encode();
+    let head = [1, 1, 1, b't', 0, 4, 1, b'a', 0, 1, b'b', 0, 1, b'c', 0, 1, b'd', 0, 3];
+    let groups = [(6, &[0][..]), (5, &[1, 2]), (9, &[2, 0, 3])];
+    let groups = groups.map(|(millis, places)| [&at(millis).to_bytes()[..], places].concat());
+    assert_eq!(update[..], [&head[..], &groups.concat()].concat());
+
+    let delete = Change::Delete { table: "t".into(), key: vec![], seen: [at(9), at(5)].into() };
+    let expected = [&[1, 2, 1, b't', 0, 2][..], &at(5).to_bytes(), &at(9).to_bytes()].concat();
+    assert_eq!(delete.encode()[..], expected);
+}
+
+#[test]
+fn groups_in_another_order_or_form_are_malformed() {
+    let at = |millis| Timestamp::new(millis, 0, Node(7)).unwrap().to_bytes();
+    let head = [1, 1, 1, b't', 0, 2, 1, b'a', 0, 1, b'b', 0];
+    let decode = |groups: &[(u64, &[u8])]| {
+        let mut bytes = head.to_vec();
+        bytes.push(u8::try_from(groups.len()).unwrap());
+        for (millis, places) in groups {
+            bytes.extend(at(*millis));
+            bytes.extend(*places);
+        }
+        Change::decode(&bytes)
+    };
+    assert!(decode(&[(5, &[1, 0]), (6, &[1, 1])]).is_ok());
+    assert!(decode(&[(7, &[0]), (5, &[1, 0]), (6, &[1, 1])]).is_ok());
+    for bad in [
+        &[(6, &[1, 0][..]), (5, &[1, 1])][..],
+        &[(5, &[1, 0]), (5, &[1, 1])],
+        &[(5, &[1, 0]), (6, &[1, 0])],
+        &[(5, &[2, 1, 0])],
+        &[(5, &[2, 0, 0])],
+        &[(5, &[1, 2])],
+        &[(5, &[1, 0]), (6, &[0])],
+        &[(5, &[0]), (6, &[0])],
+    ] {
+        assert_eq!(decode(bad), Err(DecodeError::Malformed), "{bad:?}");
+    }
+    let twice = [&[1, 2, 1, b't', 0, 2][..], &at(5), &at(5)].concat();
+    assert_eq!(Change::decode(&twice), Err(DecodeError::Malformed));
+}
+
+#[test]
+fn a_later_version_is_told_apart_from_damage() {
+    assert_eq!(Change::decode(&[2, 1]), Err(DecodeError::Version(2)));
+    assert_eq!(Change::decode(&[1, 9, 0]), Err(DecodeError::Malformed));
+    assert_eq!(Change::decode(&[]), Err(DecodeError::Malformed));
+}
+
+#[test]
+fn a_count_beyond_the_limit_is_refused_before_anything_is_read() {
+    let mut bytes = vec![1, 2, 1, b't'];
+    put_varint(&mut bytes, COLUMNS_COUNT_MAX + 1);
+    bytes.extend(std::iter::repeat_n(0, 3_000));
+    assert_eq!(Change::decode(&bytes), Err(DecodeError::Malformed));
+}

@@ -1,0 +1,299 @@
+//! Conflicts: edits that lost to others which had not seen them, and how one gets them back.
+//!
+//! `crdt::lost_edits` says which a row has. It needs all of the row's messages at once, and the log
+//! has them in another order: so a first pass over the log finds the rows that more than one device
+//! wrote to, and a second one takes their messages out.
+//!
+//! # Invariants
+//! - Devices with the same messages and tables have the same conflicts, under the same ids.
+//! - What is shown again, or was decided again in a later change, is in no list.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crdt::{Change, LostEdit, Node, RowChanges, Timestamp, Value, lost_edits};
+use rusqlite::{Connection, params_from_iter};
+
+use crate::device::Devices;
+use crate::error::{Error, Result};
+use crate::log::Log;
+use crate::replica::Replica;
+use crate::show::{self, Shown, Values};
+use crate::state::{self, Names, RowId};
+use crate::table::{Table, quote};
+use crate::value::{Bound, literal, literals};
+use crate::{settle, track};
+
+/// An edit that is not shown, and that the author of what is shown did not see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// What [`Replica::restore`] takes: hex digits, the same on every device.
+    pub id: String,
+    /// The table.
+    pub table: String,
+    /// The primary key, as SQL literals.
+    pub key: String,
+    /// The column; `None`: the row as a whole.
+    pub column: Option<String>,
+    /// What was lost.
+    pub lost: Edit,
+    /// What is there instead.
+    pub winner: Edit,
+}
+
+/// What somebody did to a cell or a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The message.
+    pub timestamp: Timestamp,
+    /// The device's name, or its node's digits.
+    pub device: String,
+    /// What it became.
+    pub outcome: Outcome,
+}
+
+/// What a cell or a row became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The cell has this value, as an SQL literal.
+    Value(String),
+    /// The row is there.
+    Present,
+    /// The row is gone.
+    Deleted,
+}
+
+/// Digits of an id that people see, unless more are needed to tell two apart.
+const ID_DIGITS_MIN: usize = 8;
+
+impl Replica {
+    /// The lost edits among all messages of the last sync, oldest first.
+    pub fn conflicts(&self) -> Result<Vec<Conflict>> {
+        let found = self.snapshot(find)?;
+        Ok(found.into_iter().map(|found| found.conflict).collect())
+    }
+
+    /// Writes a lost edit into the table again, as any program would: the next sync makes a change
+    /// of it, which wins. `id` may be shortened.
+    pub fn restore(&self, id: &str, now_ms: u64) -> Result<Conflict> {
+        // It is a user's write, so the table's rules are the user's.
+        self.db.pragma_update(None, "foreign_keys", true)?;
+        let restored = self.transaction(|db| {
+            track::follow_schema(db, now_ms)?;
+            let found = pick(find(db)?, id)?;
+            settle::set_triggers(db, true)?;
+            let written = write(db, &found);
+            settle::set_triggers(db, false)?;
+            written.map(|()| found.conflict)
+        });
+        self.db.pragma_update(None, "foreign_keys", false)?;
+        restored
+    }
+}
+
+/// A conflict with what restoring it takes.
+struct Found {
+    conflict: Conflict,
+    key: Vec<Value>,
+    lost: Lost,
+    digest: String,
+}
+
+enum Lost {
+    Cell(String, Value),
+    Row,
+    Delete,
+}
+
+fn find(db: &Connection) -> Result<Vec<Found>> {
+    let (tables, devices) = (Table::all(db)?, Devices::load(db)?);
+    let mut found = Vec::new();
+    for changes in contested_rows(db)?.values() {
+        for lost in lost_edits(changes) {
+            let one = describe(changes, &lost, &devices);
+            if !is_there(db, &tables, &one)? {
+                found.push(one);
+            }
+        }
+    }
+    // A message has one row, and each of its columns once.
+    found.sort_by(|a, b| {
+        let order = |found: &Found| found.conflict.lost.timestamp;
+        order(a).cmp(&order(b)).then_with(|| a.conflict.column.cmp(&b.conflict.column))
+    });
+    shorten_ids(&mut found);
+    Ok(found)
+}
+
+/// Which row a change is about, in any spelling of the table's name.
+fn row_of(change: &Change) -> Option<(String, Vec<u8>)> {
+    let (Change::Write { table, key, .. } | Change::Delete { table, key, .. }) = change else {
+        return None;
+    };
+    Some((table.to_ascii_lowercase(), Value::encode_key(key)))
+}
+
+/// The changes of rows that more than one device wrote to.
+fn contested_rows(db: &Connection) -> Result<BTreeMap<(String, Vec<u8>), RowChanges>> {
+    // A number for each row, not its key: of a million rows these take 32 MB. Two rows with one
+    // number cost only that both are looked at.
+    let number = |row: &(String, Vec<u8>)| {
+        let mut hasher = DefaultHasher::new();
+        row.hash(&mut hasher);
+        hasher.finish()
+    };
+    let log = Log::open(db)?;
+    let mut only_node_by_row: HashMap<u64, Option<Node>> = HashMap::new();
+    log.for_each_change(|timestamp, change| {
+        if let Some(row) = row_of(&change) {
+            let node = Some(timestamp.node());
+            let only = only_node_by_row.entry(number(&row)).or_insert(node);
+            if *only != node {
+                *only = None;
+            }
+        }
+        Ok(())
+    })?;
+    let contested = only_node_by_row.into_iter().filter(|(_, only)| only.is_none());
+    let contested: HashSet<u64> = contested.map(|(row, _)| row).collect();
+    let mut rows: BTreeMap<_, RowChanges> = BTreeMap::new();
+    if contested.is_empty() {
+        return Ok(rows);
+    }
+    log.for_each_change(|timestamp, change| {
+        if let Some(row) = row_of(&change).filter(|row| contested.contains(&number(row))) {
+            rows.entry(row).or_default().insert(timestamp, change);
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn describe(changes: &RowChanges, edit: &LostEdit, devices: &Devices) -> Found {
+    let column = edit.column.as_deref();
+    let value = |timestamp| match &changes[&timestamp] {
+        Change::Write { cells, .. } => {
+            let is_it = |name: &str| column.is_some_and(|column| name.eq_ignore_ascii_case(column));
+            match cells.iter().find(|cell| is_it(&cell.column)) {
+                Some(cell) => Lost::Cell(cell.column.clone(), cell.value.clone()),
+                None => Lost::Row,
+            }
+        }
+        Change::Delete { .. } | Change::Schema { .. } => Lost::Delete,
+    };
+    let describe = |timestamp: Timestamp| Edit {
+        timestamp,
+        device: devices.name(timestamp.node()),
+        outcome: match value(timestamp) {
+            Lost::Cell(_, value) => Outcome::Value(literal(&value)),
+            Lost::Row => Outcome::Present,
+            Lost::Delete => Outcome::Deleted,
+        },
+    };
+    let change = &changes[&edit.lost];
+    let (Change::Write { table, key, .. } | Change::Delete { table, key, .. }) = change else {
+        unreachable!("only changes of rows are lost");
+    };
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&edit.lost.to_bytes()).update(table.as_bytes()).update(&[0]);
+    hasher.update(&Value::encode_key(key)).update(column.unwrap_or_default().as_bytes());
+    Found {
+        conflict: Conflict {
+            id: String::new(),
+            table: table.clone(),
+            key: literals(key),
+            column: edit.column.clone(),
+            lost: describe(edit.lost),
+            winner: describe(edit.winner),
+        },
+        key: key.clone(),
+        lost: value(edit.lost),
+        digest: hasher.finalize().to_hex().to_string(),
+    }
+}
+
+fn shorten_ids(found: &mut [Found]) {
+    let mut digits = ID_DIGITS_MIN;
+    let is_unique = |digits: usize| {
+        let mut seen = HashSet::new();
+        found.iter().all(|one| seen.insert(&one.digest[..digits]))
+    };
+    while digits < 64 && !is_unique(digits) {
+        digits += 1;
+    }
+    for one in found {
+        one.conflict.id = one.digest[..digits].to_owned();
+    }
+}
+
+fn pick(found: Vec<Found>, id: &str) -> Result<Found> {
+    let id = id.to_ascii_lowercase();
+    let mut fitting = found.into_iter().filter(|one| !id.is_empty() && one.digest.starts_with(&id));
+    match (fitting.next(), fitting.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => Err(Error::AmbiguousConflict { id }),
+        (None, _) => Err(Error::NoConflict { id }),
+    }
+}
+
+/// The row in this file, if its table is tracked here.
+fn locate<'a>(tables: &'a [Table], found: &Found) -> Option<(&'a Table, RowId)> {
+    let name = &found.conflict.table;
+    let table = tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))?;
+    let id = RowId::new(table.id, &found.key);
+    (table.key.len() == found.key.len()).then_some((table, id))
+}
+
+fn column_of<'a>(table: &'a Table, name: &str) -> Option<&'a String> {
+    let mut columns = table.columns.iter();
+    columns.find(|column| column.name.eq_ignore_ascii_case(name)).map(|column| &column.name)
+}
+
+/// Whether the table shows the lost edit all the same: restored since the last sync, or kept.
+fn is_there(db: &Connection, tables: &[Table], found: &Found) -> Result<bool> {
+    let Some((table, id)) = locate(tables, found) else { return Ok(false) };
+    match &found.lost {
+        Lost::Cell(name, value) => match column_of(table, name) {
+            Some(column) => Ok(show::cell(db, table, &id, column)?.as_ref() == Some(value)),
+            None => Ok(false),
+        },
+        Lost::Row => show::is_shown(db, table, &id),
+        Lost::Delete => Ok(!show::is_shown(db, table, &id)?),
+    }
+}
+
+fn write(db: &Connection, found: &Found) -> Result<()> {
+    let untracked = || Error::Untrackable {
+        table: found.conflict.table.clone(),
+        why: "it is not tracked here, or lacks what was edited".into(),
+    };
+    let tables = Table::all(db)?;
+    let (table, id) = locate(&tables, found).ok_or_else(untracked)?;
+    let cell = match &found.lost {
+        Lost::Delete => return show::hide(db, table, &id),
+        Lost::Row => None,
+        Lost::Cell(name, value) => {
+            Some((column_of(table, name).ok_or_else(untracked)?, value.clone()))
+        }
+    };
+    if let Some((column, value)) = &cell
+        && show::is_shown(db, table, &id)?
+    {
+        let values = std::iter::once(value).chain(&found.key).map(Bound);
+        let condition = table.key_condition_from(2);
+        let (table, column) = (quote(&table.name), quote(column));
+        let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {condition}");
+        db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+        return Ok(());
+    }
+    // The row comes back as it was last known, but for this cell.
+    let row = state::load(db, &id)?.unwrap_or_default();
+    let mut values = Values::load(&mut Names::new(db)?, table, &id, &row)?;
+    if let Some((column, value)) = cell {
+        values.set(column, value);
+    }
+    match show::show(db, table, &values)? {
+        Shown::Yes => Ok(()),
+        Shown::Refused(why) => Err(Error::NotRestored { why }),
+    }
+}
