@@ -125,7 +125,7 @@ fn sync_measures_every_table_of_ours() {
     check_rows(&report, 2, &["server memory, MB", "server memory peak, MB"], true);
     let cross = report["tables"].as_array().unwrap().iter().find(|table| table["name"] == "cross");
     let facts = &cross.unwrap()["rows"][0]["facts"];
-    for fact in ["push P99, ms", "pull P99, ms", "messages/s", "server CPU, ms a request"] {
+    for fact in ["pushes/s", "push P99, ms", "pull max, ms", "messages/s", "server CPU, ms a request"] {
         assert!(facts[fact]["median"].is_f64(), "{fact}: {facts}");
     }
     let download = &report["tables"][1]["rows"][0]["facts"];
