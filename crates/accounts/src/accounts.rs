@@ -17,9 +17,11 @@ use std::sync::Arc;
 use engine::{Database, Databases, Key};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
+use crate::clients::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
 use crate::error::{Error, Result};
 use crate::id::{AccountId, VaultId};
 use crate::kdf::{KdfCost, SALT_BYTES};
+use crate::limits::{self, AccountLimits};
 use crate::login::Login;
 use crate::password::Password;
 use crate::random;
@@ -32,6 +34,8 @@ pub struct Accounts {
     pub(crate) database: Arc<Database>,
     kdf: KdfCost,
     throttle: Throttle,
+    /// Devices of an account that has no limit of its own.
+    pub(crate) clients_max: u32,
 }
 
 /// An account whose vault can be opened, because its user has proven who they are.
@@ -51,6 +55,7 @@ pub struct AccountSummary {
     pub vault: VaultId,
     pub clients_count: u64,
     pub created_ms: u64,
+    pub limits: AccountLimits,
 }
 
 /// A key wrapped under a password, and what turns the password into the wrapping key.
@@ -72,7 +77,15 @@ impl Accounts {
     /// Opens `accounts.sqlite` in the directory `data`, which is made if it is not there. New passwords are hashed at
     /// the cost `kdf`, others when they are next used.
     pub fn open(databases: &Databases, data: &Path, kdf: KdfCost) -> Result<Self> {
-        Ok(Self { database: schema::open(databases, data)?, kdf, throttle: Throttle::new() })
+        let database = schema::open(databases, data)?;
+        let clients_max = CLIENTS_COUNT_DEFAULT;
+        Ok(Self { database, kdf, throttle: Throttle::new(), clients_max })
+    }
+
+    /// With another limit for the devices of accounts that have none of their own.
+    #[must_use]
+    pub fn with_clients_max(self, clients_max: u32) -> Self {
+        Self { clients_max: clients_max.min(CLIENTS_COUNT_MAX), ..self }
     }
 
     /// Makes an account, with a name and a key for its vault. The vault's file is the caller's to
@@ -218,7 +231,8 @@ impl Lock {
 }
 
 const SUMMARY: &str = "
-    SELECT id, login, vault, created_ms, (SELECT count(*) FROM client WHERE account_id = account.id)
+    SELECT id, login, vault, created_ms, (SELECT count(*) FROM client WHERE account_id = account.id),
+        messages_max, bytes_max, clients_max
     FROM account";
 
 fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
@@ -228,6 +242,7 @@ fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
         vault: vault_of_column(&row.get::<_, String>(2)?)?,
         created_ms: row.get::<_, i64>(3)?.cast_unsigned(),
         clients_count: row.get::<_, i64>(4)?.cast_unsigned(),
+        limits: limits::of_row(row, 5)?,
     })
 }
 

@@ -16,14 +16,17 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use crate::accounts::{Accounts, Unlocked, login_of_column, vault_of_column};
 use crate::error::{Error, Result};
 use crate::id::{AccountId, ClientId, VaultId};
+use crate::limits::{self, AccountLimits};
 use crate::login::Login;
 use crate::schema::{self, to_column};
 use crate::token::{Token, TokenHash};
 use crate::wrap::{Row, WrappedKey};
 
-/// Devices of one account. A chain of this many, each enrolled by the one before, is still deleted
-/// by one cascade: SQLite follows 1,000 levels.
-pub const CLIENTS_COUNT_MAX: u32 = 500;
+/// Devices of one account, unless it or the server is told otherwise.
+pub const CLIENTS_COUNT_DEFAULT: u32 = 500;
+/// More can no account be given. A chain of this many, each enrolled by the one before, is still
+/// deleted by one cascade: SQLite follows 1,000 levels.
+pub const CLIENTS_COUNT_MAX: u32 = 900;
 
 /// A new device. The token exists nowhere else.
 pub struct Registered {
@@ -38,6 +41,7 @@ pub struct Session {
     pub account: AccountId,
     pub login: Login,
     pub vault: VaultId,
+    pub limits: AccountLimits,
 }
 
 /// A device, as its account sees it.
@@ -78,8 +82,9 @@ impl Accounts {
             wrapped_key: token.wrapping_key().wrap(&unlocked.key, &row),
             created_ms: now_ms,
         };
+        let clients_max = self.clients_max;
         schema::write(&self.database, move |db| {
-            check_enrolment(db, &client)?;
+            check_enrolment(db, &client, clients_max)?;
             insert(db, &client)
         })?;
         Ok(Registered { client_id: id, token })
@@ -90,11 +95,19 @@ impl Accounts {
         self.find_token(token, session)
     }
 
+    /// Whether a device is there still, and its account.
+    pub fn is_registered(&self, client: &ClientId) -> Result<bool> {
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached("SELECT 1 FROM client WHERE id = ?1")?;
+            Ok(statement.exists([client.as_str()])?)
+        })
+    }
+
     /// Opens the token's account.
     pub fn unlock_by_token(&self, token: &Token) -> Result<Unlocked> {
         let (session, wrapped_key): (Session, WrappedKey) =
             self.find_token(token, |row| Ok((session(row)?, row.get(4)?)))?;
-        let Session { client_id, account, login, vault } = session;
+        let Session { client_id, account, login, vault, limits: _ } = session;
         let key = token
             .wrapping_key()
             .unwrap(&wrapped_key, &Row::Client(&vault, &client_id))
@@ -144,10 +157,11 @@ impl Accounts {
         read_row: impl FnOnce(&SqlRow<'_>) -> Result<T>,
     ) -> Result<T> {
         self.database.read(|db| {
-            let mut statement = db.prepare_cached(
-                "SELECT client.id, account.id, login, vault, client.wrapped_key
+            let mut statement = db.prepare_cached(&format!(
+                "SELECT client.id, account.id, login, vault, client.wrapped_key, {}
                  FROM client JOIN account ON account.id = account_id WHERE token_hash = ?1",
-            )?;
+                limits::COLUMNS
+            ))?;
             let mut rows = statement.query([token.hash()])?;
             read_row(rows.next()?.ok_or(Error::InvalidToken)?)
         })
@@ -160,18 +174,23 @@ fn session(row: &SqlRow<'_>) -> Result<Session> {
         account: AccountId(row.get(1)?),
         login: login_of_column(&row.get::<_, String>(2)?)?,
         vault: vault_of_column(&row.get::<_, String>(3)?)?,
+        limits: limits::of_row(row, 5)?,
     })
 }
 
-fn check_enrolment(db: &Connection, client: &NewClient) -> Result<()> {
-    let clients_count: Option<u32> = db
+/// `clients_max` is for an account that has no limit of its own.
+fn check_enrolment(db: &Connection, client: &NewClient, clients_max: u32) -> Result<()> {
+    let found: Option<(u32, Option<u32>)> = db
         .prepare_cached(
-            "SELECT (SELECT count(*) FROM client WHERE account_id = ?1) FROM account WHERE id = ?1",
+            "SELECT (SELECT count(*) FROM client WHERE account_id = ?1), clients_max
+             FROM account WHERE id = ?1",
         )?
-        .query_row([client.account.0], |row| row.get(0))
+        .query_row([client.account.0], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    if clients_count.ok_or(Error::NotFound)? >= CLIENTS_COUNT_MAX {
-        return Err(Error::TooManyClients);
+    let (clients_count, of_account) = found.ok_or(Error::NotFound)?;
+    let clients_max = of_account.unwrap_or(clients_max).min(CLIENTS_COUNT_MAX);
+    if clients_count >= clients_max {
+        return Err(Error::TooManyClients { clients_max });
     }
     let Some(enroller) = &client.enrolled_by else { return Ok(()) };
     let is_there = db

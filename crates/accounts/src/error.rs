@@ -1,6 +1,5 @@
 //! Everything that a caller of this crate may have to act on.
 
-use crate::clients::CLIENTS_COUNT_MAX;
 use crate::password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
 
 /// The crate's result.
@@ -26,8 +25,8 @@ pub enum Error {
     WrongPassword,
     #[error("too many failed logins, try again in {retry_after_s} s")]
     TooManyAttempts { retry_after_s: u64 },
-    #[error("an account has at most {CLIENTS_COUNT_MAX} devices")]
-    TooManyClients,
+    #[error("the account may have {clients_max} devices, and it has them: revoke one first")]
+    TooManyClients { clients_max: u32 },
     /// A row of the accounts file holds what this program never writes there.
     #[error("the accounts file is damaged: {what}")]
     Damaged { what: &'static str },

@@ -21,7 +21,9 @@ use crate::error::Result;
 
 const FILE: &str = "accounts.sqlite";
 
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[TABLES, LIMITS];
+
+const TABLES: Migration = Migration {
     version: 1,
     sql: "
         CREATE TABLE account (
@@ -46,7 +48,17 @@ const MIGRATIONS: &[Migration] = &[Migration {
         ) STRICT;
         CREATE INDEX client_by_enroller ON client (account_id, enrolled_by);
     ",
-}];
+};
+
+/// NULL is the server's default.
+const LIMITS: Migration = Migration {
+    version: 2,
+    sql: "
+        ALTER TABLE account ADD COLUMN messages_max INTEGER;
+        ALTER TABLE account ADD COLUMN bytes_max INTEGER;
+        ALTER TABLE account ADD COLUMN clients_max INTEGER;
+    ",
+};
 
 pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> {
     make_private_directory(data)

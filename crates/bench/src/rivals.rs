@@ -8,7 +8,7 @@ pub(crate) mod process;
 pub(crate) mod server;
 pub(crate) mod setup;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use indicatif::ProgressBar;
@@ -19,8 +19,11 @@ use serde_json::Value;
 use self::process::{Output, Program};
 use self::setup::Kind;
 
-/// Where everything goes that comes from building or installing a rival.
-pub(crate) const TARGET: &str = "target/rivals";
+/// Where everything goes that comes from building or installing a rival: `target/rivals` of the
+/// repository that has the folder `bench/rivals`.
+pub(crate) fn target(rivals: &Path) -> PathBuf {
+    rivals.join("../../target/rivals")
+}
 
 /// Rivals of one kind.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ mod plan_service;
 mod sections;
 mod warren;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -29,7 +29,7 @@ use crate::machine::Machine;
 use crate::report::Report;
 use crate::rivals::server::Service;
 use crate::rivals::setup::Kind;
-use crate::rivals::{self, TARGET, Wanted};
+use crate::rivals::{self, Wanted};
 use crate::served::Prepared;
 use crate::suite::{self, Section};
 
@@ -211,15 +211,16 @@ impl Plan {
 fn services(plan: &Plan, bar: &ProgressBar) -> (Vec<(Rival, Service)>, Vec<String>) {
     let mut services = Vec::new();
     let mut notes = vec![
-        "Warren: a file per user in WAL mode, encrypted with chacha20; flushed before the answer, \
-         requests that wait together share a flush; a message that is known is found by its index; \
+        "Warren (asked in protobuf): a file per user in WAL mode, encrypted with chacha20; flushed \
+         before the answer, requests that wait together share a flush; a message that is known is found by its index; \
          a fingerprint of the whole set is kept up to date and sent in each answer"
             .to_owned(),
     ];
+    let target = rivals::target(&plan.rivals);
     for rival in &plan.against {
         let names = [rival.folder()];
         let wanted = Wanted { kind: Kind::Server, names: Some(&names) };
-        let found = rivals::find(wanted, &plan.rivals, Path::new(TARGET), bar, Service::ask);
+        let found = rivals::find(wanted, &plan.rivals, &target, bar, Service::ask);
         notes.extend(found.absent.iter().map(rivals::Absent::note));
         notes.extend(found.present.iter().map(|service| service.about.to_string()));
         services.extend(found.present.into_iter().map(|service| (*rival, service)));

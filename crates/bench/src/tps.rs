@@ -1,7 +1,7 @@
 //! `warren bench tps`: transactions a second, ours beside the bare cost of the work.
 //!
 //! The published experiment (100,000 transactions a second over a billion rows), run again on one
-//! machine in one run: the bare loop, the engine, and whoever else is asked for. `docs/bench-tps.md`
+//! machine in one run: the bare loop, the engine, and whoever else is asked for. `docs/engine.md`
 //! explains the tables.
 //!
 //! # Not here
@@ -30,7 +30,7 @@ use self::vaults::Vaults;
 use crate::machine::Machine;
 use crate::postgres::Postgres;
 use crate::report::Report;
-use crate::rivals::{Absent, TARGET};
+use crate::rivals::{Absent, target};
 use crate::suite::{self, Section, Table};
 
 /// What to measure.
@@ -244,7 +244,7 @@ fn against_libraries(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Res
         matches!(bed.encryption, Encryption::None),
         "the rivals have no encryption: measure them without --cipher"
     );
-    let found = rivals::find(&run.plan.rivals, Path::new(TARGET), run.bar);
+    let found = rivals::find(&run.plan.rivals, &target(&run.plan.rivals), run.bar);
     let pairs = folder.join("pairs");
     rivals::write_pairs(&pairs, &bed.pairs)?;
     for (name, synchronous, reads, ours) in sections::beside_libraries() {

@@ -2,6 +2,9 @@
 //!
 //! It works beside a running server: both read the accounts file at every call.
 
+mod limit;
+mod show;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,11 +21,13 @@ use crate::output::{Output, moment};
 use crate::password::{self, Source};
 use crate::postgres;
 
-/// Make, list and remove the accounts of a data directory.
+/// Make, list, limit and remove the accounts of a data directory.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Add(Add),
     List(List),
+    Show(show::Arguments),
+    Limit(limit::Arguments),
     Remove(Remove),
     Password(Change),
 }
@@ -99,11 +104,11 @@ pub(crate) struct Subject {
     pub(crate) file: Option<PathBuf>,
     /// The account, on the data directory; its password is asked for.
     #[arg(long, conflicts_with = "file")]
-    login: Option<String>,
+    pub(crate) login: Option<String>,
     #[command(flatten)]
-    place: Place,
+    pub(crate) place: Place,
     #[command(flatten)]
-    password: Source,
+    pub(crate) password: Source,
 }
 
 impl Subject {
@@ -168,6 +173,8 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Add(arguments) => add(&arguments, output),
         Command::List(arguments) => list(&arguments, output),
+        Command::Show(arguments) => show::run(&arguments, output),
+        Command::Limit(arguments) => limit::run(&arguments, output),
         Command::Remove(arguments) => remove(&arguments, output),
         Command::Password(arguments) => change(&arguments, output),
     }

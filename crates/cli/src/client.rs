@@ -1,13 +1,19 @@
 //! `warren client`: the devices of an account, seen from one of them or on the data directory.
 
-use accounts::ClientId;
+use std::path::PathBuf;
+
+use accounts::{ClientId, ClientRow, Unlocked};
+use anyhow::{bail, ensure};
 use clap::{Args, Subcommand};
-use protocol::{Client, ClientList};
+use protocol::{Client, ClientList, ErrorCode};
 use replica::{Error, Http, Replica};
 use serde_json::json;
 
-use crate::account::Subject;
+use crate::account::{House, Place, Subject};
+use crate::clock::now_ms;
+use crate::output::span::Span;
 use crate::output::{Output, moment};
+use crate::password::Source;
 
 /// List and revoke the devices of an account.
 #[derive(Subcommand)]
@@ -19,80 +25,228 @@ pub(crate) enum Command {
 /// List the devices of an account.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren client list a.db\n  \
+                        warren client list a.db --unseen-for 90d\n  \
                         warren client list --login ada --data ./data")]
 pub(crate) struct List {
     #[command(flatten)]
     subject: Subject,
+    /// Only devices that have not synced for so long: 90d; also s, m, h, w. One that never did
+    /// counts from its registration.
+    #[arg(long, value_name = "SPAN")]
+    unseen_for: Option<Span>,
 }
 
 /// Revoke a device: its token is dead at once, and so are those of copies that it enrolled.
+///
+/// With --unseen-for, every device that has not synced for so long, but never the one that asks,
+/// nor one that enrolled a device which is to stay.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren client revoke 0f3a5b7c9d1e2f40 a.db\n  \
-                        warren client revoke 0f3a5b7c9d1e2f40 --login ada --data ./data")]
+                        warren client revoke 0f3a5b7c9d1e2f40 --login ada --data ./data\n  \
+                        warren client revoke --unseen-for 90d a.db --yes")]
 pub(crate) struct Revoke {
-    /// The device, as `warren client list` shows it.
-    client_id: String,
+    /// The device, as `warren client list` shows it, and a file that syncs with the account.
+    #[arg(value_names = ["CLIENT_ID", "FILE"], num_args = 0..=2, required_unless_present = "unseen_for")]
+    targets: Vec<String>,
+    /// All devices that have not synced for so long: 90d; also s, m, h, w.
+    #[arg(long, value_name = "SPAN")]
+    unseen_for: Option<Span>,
+    /// Do it, though it may be many.
+    #[arg(long, requires = "unseen_for")]
+    yes: bool,
+    /// The account, on the data directory; its password is asked for.
+    #[arg(long)]
+    login: Option<String>,
     #[command(flatten)]
-    subject: Subject,
+    place: Place,
+    #[command(flatten)]
+    password: Source,
 }
 
-/// The file's server and token, if it is a file that asks.
-fn remote(subject: &Subject) -> anyhow::Result<Option<(Http, String)>> {
-    let Some(file) = &subject.file else { return Ok(None) };
-    let replica = Replica::open(file)?;
-    let server = replica.server()?.ok_or(Error::NoServer)?;
-    let token = replica.token()?.ok_or(Error::NoServer)?;
-    Ok(Some((Http::new(&server), token)))
+/// Where the devices of an account are seen from.
+enum View {
+    /// One of them.
+    Device { http: Http, token: String },
+    /// The operator's side.
+    Operator(Box<(House, Unlocked)>),
+}
+
+impl View {
+    fn open(subject: &Subject) -> anyhow::Result<Self> {
+        let Some(file) = &subject.file else {
+            return Ok(Self::Operator(Box::new(subject.unlock()?)));
+        };
+        let replica = Replica::open(file)?;
+        let server = replica.server()?.ok_or(Error::NoServer)?;
+        let token = replica.token()?.ok_or(Error::NoServer)?;
+        Ok(Self::Device { http: Http::new(&server), token })
+    }
+
+    fn list(&self) -> anyhow::Result<ClientList> {
+        match self {
+            Self::Device { http, token } => Ok(http.get("/v1/clients", token)?),
+            Self::Operator(operator) => of_vault(&operator.0, &operator.1),
+        }
+    }
+
+    fn revoke(&self, id: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Device { http, token } => Ok(http.delete(&format!("/v1/clients/{id}"), token)?),
+            Self::Operator(operator) => {
+                let (house, unlocked) = &**operator;
+                let id: ClientId = id.parse()?;
+                let revoked = house.accounts.revoke(unlocked.account, &id)?;
+                Ok(house.wait(house.vaults.open(unlocked)?.remove_clients(revoked))?)
+            }
+        }
+    }
+}
+
+/// What `GET /v1/clients` would answer, from the data directory.
+pub(crate) fn of_vault(house: &House, unlocked: &Unlocked) -> anyhow::Result<ClientList> {
+    let vault = house.vaults.open(unlocked)?;
+    let clients = house.wait(vault.clients())?;
+    let state = house.wait(vault.state())?;
+    let known = house.accounts.clients(unlocked.account)?;
+    let is_known = |client: &sync_store::Client| known.iter().any(|k| k.client_id == client.id);
+    let clients = clients.into_iter().filter(is_known);
+    let clients = clients.map(|client| Client {
+        client_id: client.id.as_str().to_owned(),
+        name: client.name,
+        cursor: client.cursor,
+        seen_ms: client.seen_ms,
+        created_ms: client.created_ms,
+        current: false,
+        node: client.node.map(|node| node.to_string()).unwrap_or_default(),
+        unsent: client.unsent,
+        behind: state.cursor.saturating_sub(client.cursor),
+        enrolled_by: enrolled_by(&known, &client.id),
+    });
+    let (clients, fingerprint) = (clients.collect(), Some(state.fingerprint.into()));
+    Ok(ClientList { clients, cursor: state.cursor, fingerprint, now_ms: now_ms() })
+}
+
+/// The device whose token registered this one; empty if the password did.
+fn enrolled_by(known: &[ClientRow], id: &ClientId) -> String {
+    let row = known.iter().find(|row| row.client_id == *id);
+    let enroller = row.and_then(|row| row.enrolled_by.as_ref());
+    enroller.map(ToString::to_string).unwrap_or_default()
 }
 
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::List(arguments) => list(&arguments, output),
-        Command::Revoke(arguments) => revoke(&arguments, output),
+        Command::Revoke(arguments) => revoke(arguments, output),
     }
 }
 
 fn list(arguments: &List, output: Output) -> anyhow::Result<()> {
-    let clients = match remote(&arguments.subject)? {
-        Some((http, token)) => http.get::<ClientList>("/v1/clients", &token)?.clients,
-        None => local_clients(&arguments.subject)?,
-    };
-    for client in &clients {
+    let mut list = View::open(&arguments.subject)?.list()?;
+    if let Some(span) = arguments.unseen_for {
+        list.clients.retain(|client| is_unseen(client, span, list.now_ms));
+    }
+    for client in &list.clients {
         let here = if client.current { "  this device" } else { "" };
         let (id, name) = (&client.client_id, &client.name);
         let seen = moment(client.seen_ms);
         output.line(format_args!("{id}  {name:24} last seen {seen}{here}"));
     }
-    output.value(&ClientList { clients })
-}
-
-fn local_clients(subject: &Subject) -> anyhow::Result<Vec<Client>> {
-    let (house, unlocked) = subject.unlock()?;
-    let clients = house.wait(house.vaults.open(&unlocked)?.clients())?;
-    let known = house.accounts.clients(unlocked.account)?;
-    let clients = clients.into_iter().filter(|c| known.iter().any(|k| k.client_id == c.id));
-    Ok(clients
-        .map(|client| Client {
-            client_id: client.id.as_str().to_owned(),
-            name: client.name,
-            cursor: client.cursor,
-            seen_ms: client.seen_ms,
-            created_ms: client.created_ms,
-            current: false,
-        })
-        .collect())
-}
-
-fn revoke(arguments: &Revoke, output: Output) -> anyhow::Result<()> {
-    let id = &arguments.client_id;
-    if let Some((http, token)) = remote(&arguments.subject)? {
-        http.delete(&format!("/v1/clients/{id}"), &token)?;
-    } else {
-        let id: ClientId = id.parse()?;
-        let (house, unlocked) = arguments.subject.unlock()?;
-        let revoked = house.accounts.revoke(unlocked.account, &id)?;
-        house.wait(house.vaults.open(&unlocked)?.remove_clients(revoked))?;
+    if list.clients.is_empty() {
+        output.line(format_args!("no such devices"));
     }
+    output.value(&list)
+}
+
+/// Whether a device has not synced for so long; one that never did counts from its registration.
+fn is_unseen(client: &Client, span: Span, now_ms: u64) -> bool {
+    let last_ms = client.seen_ms.max(client.created_ms);
+    last_ms <= now_ms.saturating_sub(span.ms)
+}
+
+fn revoke(arguments: Revoke, output: Output) -> anyhow::Result<()> {
+    let Revoke { mut targets, unseen_for, yes, login, place, password } = arguments;
+    let id = unseen_for.is_none().then(|| targets.remove(0));
+    let file = targets.pop().map(PathBuf::from);
+    ensure!(targets.is_empty(), "either a device or --unseen-for, and one file");
+    ensure!(file.is_some() != login.is_some(), "a file, or --login on the data directory");
+    let view = View::open(&Subject { file, login, place, password })?;
+    if let Some(span) = unseen_for {
+        return revoke_unseen(&view, span, yes, output);
+    }
+    let id = id.expect("clap wants a device where no span is given");
+    view.revoke(&id)?;
     output.line(format_args!("revoked device {id}"));
     output.value(&json!({"client_id": id}))
+}
+
+fn revoke_unseen(view: &View, span: Span, yes: bool, output: Output) -> anyhow::Result<()> {
+    let list = view.list()?;
+    let unseen = revocable(&list, span);
+    if !yes && !unseen.is_empty() {
+        bail!("this revokes {} devices (`warren client list` shows them): say --yes", unseen.len());
+    }
+    for client in &unseen {
+        match view.revoke(&client.client_id) {
+            // Gone with the device that had enrolled it.
+            Err(error) if is_not_found(&error) => {}
+            result => result?,
+        }
+        output.line(format_args!("revoked device {}  {}", client.client_id, client.name));
+    }
+    output.line(format_args!("revoked {} devices", unseen.len()));
+    let ids: Vec<_> = unseen.iter().map(|client| &client.client_id).collect();
+    output.value(&json!({"revoked": ids}))
+}
+
+/// The unseen devices, but for the one that asks, and those that enrolled one which stays: it would
+/// go with them.
+fn revocable(list: &ClientList, span: Span) -> Vec<&Client> {
+    let clients = &list.clients;
+    let goes = |client: &&Client| is_unseen(client, span, list.now_ms) && !client.current;
+    let (mut going, mut staying): (Vec<_>, Vec<_>) = clients.iter().partition(goes);
+    while let Some(stays) = staying.pop() {
+        if let Some(place) = going.iter().position(|c| c.client_id == stays.enrolled_by) {
+            staying.push(going.remove(place));
+        }
+    }
+    going
+}
+
+fn is_not_found(error: &anyhow::Error) -> bool {
+    let remote = error.downcast_ref::<Error>();
+    matches!(remote, Some(Error::Refused { code: ErrorCode::NotFound, .. }))
+        || matches!(error.downcast_ref(), Some(accounts::Error::NotFound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(id: &str, enrolled_by: &str, seen_ms: u64, created_ms: u64) -> Client {
+        let (client_id, enrolled_by) = (id.to_owned(), enrolled_by.to_owned());
+        let current = id == "me";
+        Client { client_id, enrolled_by, seen_ms, created_ms, current, ..Client::default() }
+    }
+
+    #[test]
+    fn nobody_who_was_seen_goes_with_those_who_were_not() {
+        let clients = vec![
+            client("old", "", 1_000, 1),
+            client("old copy", "old", 1_000, 1),
+            client("never, long ago", "", 0, 1_000),
+            client("never, of late", "", 0, 9_000),
+            client("my grandparent", "", 1_000, 1),
+            client("my parent", "my grandparent", 1_000, 1),
+            client("me", "my parent", 1_000, 1),
+            client("seen", "", 9_000, 1),
+        ];
+        let list = ClientList { clients, now_ms: 10_000, ..ClientList::default() };
+        let ids = |span| -> Vec<_> {
+            revocable(&list, Span { ms: span }).iter().map(|c| &c.client_id[..]).collect()
+        };
+        assert_eq!(ids(9_000), ["old", "old copy", "never, long ago"]);
+        assert_eq!(ids(9_001), Vec::<&str>::new());
+        assert_eq!(ids(20_000), Vec::<&str>::new());
+        assert_eq!(ids(0).len(), 5);
+    }
 }

@@ -1,5 +1,7 @@
 //! What the commands print: text for people or one JSON value for programs, and errors with a code.
 
+pub(crate) mod span;
+
 use std::fmt::{Arguments, Display};
 use std::io::Write;
 use std::process::ExitCode;

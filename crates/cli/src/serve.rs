@@ -1,10 +1,13 @@
 //! `warren serve`: the server, until it is told to stop.
 
+mod descriptors;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use accounts::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
+use clap::{Args, value_parser};
 use serde_json::json;
 use server::{AdminToken, Config, Server};
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,7 +21,8 @@ use crate::postgres::Database;
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  warren serve --data ./data\n  warren serve --listen 0.0.0.0:4600 \
-                        --data /srv/warren --admin-token-file token.txt\n  \
+                        --data /srv/warren --admin-token-file token.txt\n  warren serve \
+                        --account-messages-max 1000000 --account-devices-max 20\n  \
                         warren serve --data /srv/warren --postgres-file url.txt\n\n\
                         Put a TLS-terminating proxy in front where the network is not yours."
 )]
@@ -46,12 +50,31 @@ pub(crate) struct Arguments {
     /// Seconds for a request's head to arrive, and then its body.
     #[arg(long, default_value_t = 30, value_name = "SECONDS")]
     request_timeout: u64,
-    /// Connections at one time at most.
-    #[arg(long, default_value_t = 1_024, value_name = "COUNT")]
-    connections_max: usize,
+    /// Connections at one time at most; a device that listens holds one [default: 10000, or as
+    /// many as the system's limit on open files leaves room for]
+    #[arg(long, value_name = "COUNT")]
+    connections_max: Option<usize>,
+    #[command(flatten)]
+    limits: Limits,
     /// What to log: error, warn, info, debug, trace, or a filter by module.
     #[arg(long, default_value = "info", value_name = "FILTER")]
     log: String,
+}
+
+/// What an account may hold, unless `warren account limit` says otherwise for it.
+#[derive(Args)]
+struct Limits {
+    /// Messages of one account at most [default: no limit]
+    #[arg(long = "account-messages-max", value_name = "COUNT")]
+    messages: Option<u64>,
+    /// Bytes of one account's messages at most [default: no limit]
+    #[arg(long = "account-bytes-max", value_name = "BYTES")]
+    bytes: Option<u64>,
+    /// Devices of one account at most, up to 900.
+    #[arg(long = "account-devices-max", value_name = "COUNT")]
+    #[arg(default_value_t = CLIENTS_COUNT_DEFAULT)]
+    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(CLIENTS_COUNT_MAX)))]
+    devices: u32,
 }
 
 pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
@@ -85,6 +108,13 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
 }
 
 fn config(arguments: Arguments) -> anyhow::Result<Config> {
+    let defaults = Config::default();
+    let connections_max = descriptors::for_connections(
+        arguments.connections_max,
+        defaults.connections_max,
+        defaults.databases.open_count_max,
+    )?;
+    let Limits { messages, bytes, devices } = arguments.limits;
     let admin_token = arguments.admin_token_file.as_deref().map(first_line).transpose()?;
     Ok(Config {
         listen: arguments.listen,
@@ -95,7 +125,12 @@ fn config(arguments: Arguments) -> anyhow::Result<Config> {
         messages_count_max: arguments.messages_max,
         body_bytes_max: arguments.body_bytes_max,
         request_timeout: Duration::from_secs(arguments.request_timeout),
-        connections_max: arguments.connections_max,
-        ..Config::default()
+        connections_max,
+        limits: server::Limits {
+            messages_max: messages.unwrap_or(u64::MAX),
+            bytes_max: bytes.unwrap_or(u64::MAX),
+            clients_max: devices,
+        },
+        ..defaults
     })
 }

@@ -1,24 +1,49 @@
-//! `warren status`: how a tracked file stands, without asking the server.
+//! `warren status`: how a tracked file stands, and what the server says to it.
+
+pub(crate) mod receipt;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use replica::{Replica, Status};
+use replica::{Error, Replica, Status};
 use serde_json::{Value, json};
 
 use crate::output::{Output, moment};
 
-/// Show how a tracked file stands: tables, unsent changes, the last sync.
+/// Show how a tracked file stands: tables, unsent changes, what the server and other devices have.
+///
+/// The server is asked for at most 2.5 seconds; if it does not answer, what the last sync saw is
+/// shown.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren status a.db\n  warren status a.db --json")]
+#[command(after_help = "Example:\n  warren status a.db\n  warren status a.db --offline\n  \
+                        warren status a.db --json")]
 pub(crate) struct Arguments {
     file: PathBuf,
+    /// Do not ask the server.
+    #[arg(long)]
+    offline: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
-    let status = Replica::open(&arguments.file)?.status()?;
+    let replica = Replica::open(&arguments.file)?;
+    let fetched = if arguments.offline { Ok(None) } else { receipt::fetch(&replica) };
+    let status = replica.status()?;
     describe(&status, output);
-    output.value(&to_json(&status))
+    let mut value = to_json(&status);
+    match fetched {
+        Ok(list) => {
+            if let Some(list) = &list {
+                output.line(format_args!("{}", receipt::describe(&status, list)));
+            }
+            value["receipt"] = list.map(|list| receipt::to_json(&status, &list)).into();
+        }
+        Err(error @ (Error::Unreachable(_) | Error::Refused { .. })) => {
+            output.line(format_args!("{error} (what is above, the last sync saw)"));
+            value["receipt_error"] = json!({"code": error.code(), "message": error.to_string()});
+        }
+        Err(error) => return Err(error.into()),
+    }
+    output.value(&value)
 }
 
 pub(crate) fn describe(status: &Status, output: Output) {

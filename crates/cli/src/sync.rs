@@ -1,5 +1,8 @@
 //! `warren sync` and `warren clone`: brings a file and the server to the same set of changes.
 
+mod listener;
+mod watch;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -7,20 +10,23 @@ use clap::Args;
 use indicatif::ProgressBar;
 use protocol::{ClientRequest, ErrorCode};
 use replica::{Error, Http, Progress, Refused, Replica, Report, SyncOptions};
-use serde_json::json;
+use serde_json::{Value, json};
 use zeroize::Zeroize;
 
+use self::watch::Watch;
 use crate::clock::now_ms;
 use crate::output::Output;
 use crate::password::Source;
 use crate::phrase::PhraseSource;
+use crate::status::receipt;
 
 /// Sync a tracked file. The server, the login and the device's token are remembered in the file.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  warren sync a.db --server http://127.0.0.1:4600 --login ada   \
                         the first time\n  warren sync a.db                                              \
-                        from then on"
+                        from then on\n  warren sync a.db --watch                                      \
+                        stays, and keeps it in step"
 )]
 pub(crate) struct Sync {
     file: PathBuf,
@@ -29,6 +35,10 @@ pub(crate) struct Sync {
     /// Create the tables and columns that other devices have and this file has not.
     #[arg(long)]
     adopt: bool,
+    /// Go on until Ctrl-C: sync whenever a program writes to the file, or another device has sent
+    /// something. Prints a line for each sync.
+    #[arg(long)]
+    watch: bool,
 }
 
 /// Make a new file with the tables and rows of an account.
@@ -59,7 +69,17 @@ struct Account {
 
 pub(crate) fn sync(arguments: &Sync, output: Output) -> anyhow::Result<()> {
     let replica = Replica::open(&arguments.file)?;
-    run(replica, &arguments.account, arguments.adopt, output)
+    let (account, adopt) = (&arguments.account, arguments.adopt);
+    if !arguments.watch {
+        return run(replica, account, adopt, output);
+    }
+    let server = server_of(&replica, account)?;
+    if let Some(login) = &account.login
+        && !is_signed_in(&replica, &server, login)?
+    {
+        sign_in(&replica, &server, login, account)?;
+    }
+    watch::watch(Watch { replica, server, adopt, output })
 }
 
 pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
@@ -80,11 +100,7 @@ pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
 
 fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> anyhow::Result<()> {
     account.phrase.give(&replica)?;
-    let server = match (&account.server, replica.server()?) {
-        (Some(server), _) => server.clone(),
-        (None, Some(server)) => server,
-        (None, None) => return Err(Error::NoServer.into()),
-    };
+    let server = server_of(&replica, account)?;
     if let Some(login) = &account.login
         && !is_signed_in(&replica, &server, login)?
     {
@@ -96,11 +112,38 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
             sign_in(&replica, &server, login, account)?;
             attempt(&mut replica, &server, adopt, output)?
         }
+        (Err(error @ Error::Refused { code: ErrorCode::QuotaExceeded, .. }), _) => {
+            let left = replica.to_send()?;
+            return Err(anyhow::Error::from(error).context(format!(
+                "{left} changes stay unsent until the operator gives the account more room; what \
+                 others sent is here"
+            )));
+        }
         (report, _) => report?,
     };
     describe(replica.path(), &report, output);
+    let refused = report.refused.count() > 0 || replica.has_refused()?;
+    anyhow::ensure!(
+        report.equal || !refused,
+        "the sides differ: one has changes that could not be applied (`warren status` counts them)"
+    );
     anyhow::ensure!(report.equal, "the sides differ although everything was compared: sync again");
-    output.value(&json!({
+    output.value(&to_json(&report))?;
+    // What the devices are called is for people: a sync does not fail for it.
+    drop(receipt::fetch(&replica));
+    Ok(())
+}
+
+fn server_of(replica: &Replica, account: &Account) -> anyhow::Result<String> {
+    match (&account.server, replica.server()?) {
+        (Some(server), _) => Ok(server.clone()),
+        (None, Some(server)) => Ok(server),
+        (None, None) => Err(Error::NoServer.into()),
+    }
+}
+
+fn to_json(report: &Report) -> Value {
+    json!({
         "sent": report.sent,
         "received": report.received,
         "equal": report.equal,
@@ -113,7 +156,7 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
         },
         "adopted": report.adopted,
         "clock_off_ms": report.clock_off_ms,
-    }))
+    })
 }
 
 fn attempt(

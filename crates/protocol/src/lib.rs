@@ -12,12 +12,14 @@
 #![warn(missing_docs)]
 
 mod error;
+mod event;
 mod json;
 mod reconcile;
 mod round;
 mod wire;
 
 pub use error::{ErrorCode, ErrorResponse};
+pub use event::{EVENT_STREAM, EventReader, VaultState};
 pub use reconcile::{Found, Item, Nonsense, Reconcile};
 pub use round::{Device, Outcome, Pulled, Pushed, Round, Step};
 pub use wire::{

@@ -187,6 +187,27 @@ pub struct Client {
     /// Whether it is the one that asks.
     #[prost(bool, tag = "6")]
     pub current: bool,
+    /// Under which name it stamps its changes: 16 hex digits, or empty if it has not said so.
+    #[prost(string, tag = "7")]
+    #[serde(default)]
+    #[schema(required)]
+    pub node: String,
+    /// Changes that it had yet to send when it was last heard of.
+    #[prost(uint64, tag = "8")]
+    #[serde(default)]
+    #[schema(required)]
+    pub unsent: u64,
+    /// Messages of the vault that it has yet to fetch.
+    #[prost(uint64, tag = "9")]
+    #[serde(default)]
+    #[schema(required)]
+    pub behind: u64,
+    /// The device whose token registered it, and with which it is revoked; empty if the password
+    /// did.
+    #[prost(string, tag = "10")]
+    #[serde(default)]
+    #[schema(required)]
+    pub enrolled_by: String,
 }
 
 /// `GET /v1/clients`: the account's devices.
@@ -195,6 +216,20 @@ pub struct ClientList {
     /// In order of registration.
     #[prost(message, repeated, tag = "1")]
     pub clients: Vec<Client>,
+    /// The vault's newest arrival number.
+    #[prost(uint64, tag = "2")]
+    #[serde(default)]
+    #[schema(required)]
+    pub cursor: u64,
+    /// The whole set.
+    #[prost(message, optional, tag = "3")]
+    #[schema(required, nullable = false)]
+    pub fingerprint: Option<Fingerprint>,
+    /// The server's clock, milliseconds since 1970.
+    #[prost(uint64, tag = "4")]
+    #[serde(default)]
+    #[schema(required)]
+    pub now_ms: u64,
 }
 
 impl From<crdt::Message> for Message {

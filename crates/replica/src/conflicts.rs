@@ -2,19 +2,19 @@
 //!
 //! `crdt::lost_edits` says which a row has. It needs all of the row's messages at once, and the log
 //! has them in another order: so a first pass over the log finds the rows that more than one device
-//! wrote to, and a second one takes their messages out.
+//! wrote to, and further ones take their messages out, so many at once as memory allows.
 //!
 //! # Invariants
 //! - Devices with the same messages and tables have the same conflicts, under the same ids.
 //! - What is shown again, or was decided again in a later change, is in no list.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crdt::{Change, LostEdit, Node, RowChanges, Timestamp, Value, lost_edits};
 use rusqlite::{Connection, params_from_iter};
 
-use crate::device::Devices;
+use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::log::Log;
 use crate::replica::Replica;
@@ -108,14 +108,15 @@ enum Lost {
 fn find(db: &Connection) -> Result<Vec<Found>> {
     let (tables, devices) = (Table::all(db)?, Devices::load(db)?);
     let mut found = Vec::new();
-    for changes in contested_rows(db)?.values() {
+    for_each_contested_row(db, |changes| {
         for lost in lost_edits(changes) {
             let one = describe(changes, &lost, &devices);
             if !is_there(db, &tables, &one)? {
                 found.push(one);
             }
         }
-    }
+        Ok(())
+    })?;
     // A message has one row, and each of its columns once.
     found.sort_by(|a, b| {
         let order = |found: &Found| found.conflict.lost.timestamp;
@@ -133,40 +134,58 @@ fn row_of(change: &Change) -> Option<(String, Vec<u8>)> {
     Some((table.to_ascii_lowercase(), Value::encode_key(key)))
 }
 
-/// The changes of rows that more than one device wrote to.
-fn contested_rows(db: &Connection) -> Result<BTreeMap<(String, Vec<u8>), RowChanges>> {
-    // A number for each row, not its key: of a million rows these take 32 MB. Two rows with one
-    // number cost only that both are looked at.
-    let number = |row: &(String, Vec<u8>)| {
-        let mut hasher = DefaultHasher::new();
-        row.hash(&mut hasher);
-        hasher.finish()
-    };
+/// Messages of contested rows that are in memory at once.
+const CHUNK_COUNT_MAX: u64 = 100_000;
+
+/// Visits the changes of each row that more than one device wrote to.
+fn for_each_contested_row(
+    db: &Connection,
+    mut visit: impl FnMut(&RowChanges) -> Result<()>,
+) -> Result<()> {
     let log = Log::open(db)?;
-    let mut only_node_by_row: HashMap<u64, Option<Node>> = HashMap::new();
+    let count_by_row = contested_rows(&log)?;
+    let chunks = count_by_row.values().sum::<u64>().div_ceil(CHUNK_COUNT_MAX);
+    for chunk in 0..chunks {
+        let is_in_chunk = |row: &(String, Vec<u8>)| {
+            let number = number(row);
+            number % chunks == chunk && count_by_row.contains_key(&number)
+        };
+        let mut rows: HashMap<_, RowChanges> = HashMap::new();
+        log.for_each_change(|timestamp, change| {
+            if let Some(row) = row_of(&change).filter(is_in_chunk) {
+                rows.entry(row).or_default().insert(timestamp, change);
+            }
+            Ok(())
+        })?;
+        rows.values().try_for_each(&mut visit)?;
+    }
+    Ok(())
+}
+
+/// How many messages there are about each row that more than one device wrote to, by its number.
+fn contested_rows(log: &Log<'_>) -> Result<HashMap<u64, u64>> {
+    let mut rows: HashMap<u64, (Option<Node>, u64)> = HashMap::new();
     log.for_each_change(|timestamp, change| {
         if let Some(row) = row_of(&change) {
             let node = Some(timestamp.node());
-            let only = only_node_by_row.entry(number(&row)).or_insert(node);
+            let (only, count) = rows.entry(number(&row)).or_insert((node, 0));
             if *only != node {
                 *only = None;
             }
+            *count += 1;
         }
         Ok(())
     })?;
-    let contested = only_node_by_row.into_iter().filter(|(_, only)| only.is_none());
-    let contested: HashSet<u64> = contested.map(|(row, _)| row).collect();
-    let mut rows: BTreeMap<_, RowChanges> = BTreeMap::new();
-    if contested.is_empty() {
-        return Ok(rows);
-    }
-    log.for_each_change(|timestamp, change| {
-        if let Some(row) = row_of(&change).filter(|row| contested.contains(&number(row))) {
-            rows.entry(row).or_default().insert(timestamp, change);
-        }
-        Ok(())
-    })?;
-    Ok(rows)
+    let contested = rows.into_iter().filter(|(_, (only, _))| only.is_none());
+    Ok(contested.map(|(row, (_, count))| (row, count)).collect())
+}
+
+/// A number instead of a row's name: a million rows take some 50 MB. Two rows with one number cost
+/// only that both are looked at.
+fn number(row: &(String, Vec<u8>)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    row.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn describe(changes: &RowChanges, edit: &LostEdit, devices: &Devices) -> Found {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crdt::{Change, Row, RowChanges, Timestamp, Value};
 use rusqlite::Connection;
 
-use crate::device::Devices;
+use crate::devices::Devices;
 use crate::error::Result;
 use crate::log::Log;
 use crate::replica::Replica;

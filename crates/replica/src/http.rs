@@ -8,11 +8,14 @@ use protocol::{
     PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use ureq::Agent;
+use ureq::config::ConfigBuilder;
 use ureq::http::Response;
+use ureq::typestate::AgentScope;
 
 use crate::error::{Error, Result};
+use crate::listening::{Listening, QUIET_MAX};
 use crate::stream::Pages;
-use crate::sync::{PageStream, Transport};
+use crate::sync::{PageStream, Pull, Transport};
 
 /// Until a connection stands.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,6 +25,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
 /// An answer is a page of messages with framing; more than this is no answer of ours.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+type Builder = ConfigBuilder<AgentScope>;
 
 /// A server reached over HTTP. Clones share their connections.
 #[derive(Clone, Debug)]
@@ -33,13 +38,38 @@ pub struct Http {
 impl Http {
     /// `server` is its address, such as `http://127.0.0.1:4600`.
     pub fn new(server: &str) -> Self {
+        Self::with_timeout(server, REQUEST_TIMEOUT)
+    }
+
+    /// For those who would rather go without an answer than wait longer than this for it.
+    pub fn with_timeout(server: &str, timeout: Duration) -> Self {
+        Self::build(server, |config| config.timeout_global(Some(timeout)))
+    }
+
+    fn build(server: &str, configure: impl FnOnce(Builder) -> Builder) -> Self {
         let config = Agent::config_builder()
             .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_global(Some(REQUEST_TIMEOUT))
             .http_status_as_error(false)
-            .user_agent(concat!("warren/", env!("CARGO_PKG_VERSION")))
-            .build();
-        Self { agent: config.into(), server: server.trim_end_matches('/').to_owned() }
+            .user_agent(concat!("warren/", env!("CARGO_PKG_VERSION")));
+        let agent = configure(config).build().into();
+        Self { agent, server: server.trim_end_matches('/').to_owned() }
+    }
+
+    /// `GET /v1/sync/events`, on a connection of its own, for as long as somebody listens.
+    pub fn listen(&self, token: &str) -> Result<Listening> {
+        let http = Self::build(&self.server, |config| {
+            config.timeout_recv_response(Some(QUIET_MAX)).timeout_per_read(Some(QUIET_MAX))
+        });
+        let request = http.agent.get(format!("{}/v1/sync/events", http.server));
+        // A refusal comes as protobuf then.
+        let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
+        let response = request.call();
+        if response.as_ref().is_ok_and(|response| response.status().is_success()) {
+            let body = response.map_err(|e| unreachable(&e))?.into_body();
+            return Ok(Listening::new(body.into_with_config().limit(u64::MAX).reader()));
+        }
+        let refused = answer(response).err();
+        Err(refused.unwrap_or_else(|| Error::Unreachable("it has no events".into())))
     }
 
     /// `GET` of a path, as `T`.
@@ -81,23 +111,22 @@ fn decode<T: Message + Default>(response: Result<Response<ureq::Body>, ureq::Err
     T::decode(&bytes[..]).map_err(|source| Error::Unreachable(format!("its answer: {source}")))
 }
 
+fn unreachable(source: &ureq::Error) -> Error {
+    Error::Unreachable(source.to_string())
+}
+
 fn answer(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>> {
     read(accepted(response)?)
 }
 
 fn read(response: Response<ureq::Body>) -> Result<Vec<u8>> {
     let mut body = response.into_body();
-    body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(unreachable)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the form that map_err wants")]
-fn unreachable(source: ureq::Error) -> Error {
-    Error::Unreachable(source.to_string())
+    body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(|e| unreachable(&e))
 }
 
 /// An answer that is not a refusal.
 fn accepted(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Response<ureq::Body>> {
-    let response = response.map_err(unreachable)?;
+    let response = response.map_err(|e| unreachable(&e))?;
     let status = response.status();
     if status.is_success() {
         return Ok(response);
@@ -115,8 +144,10 @@ impl Transport for Http {
         self.post("/v1/clients", token, request)
     }
 
-    fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
-        self.get(&format!("/v1/sync/delta?cursor={cursor}&limit={limit}"), token)
+    fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+        let Pull { cursor, limit, node, unsent } = pull;
+        let query = format!("cursor={cursor}&limit={limit}&node={node}&unsent={unsent}");
+        self.get(&format!("/v1/sync/delta?{query}"), token)
     }
 
     fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
@@ -128,8 +159,8 @@ impl Transport for Http {
         Ok(Box::new(Pages::new(response.into_body().into_reader())))
     }
 
-    fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse> {
-        self.post("/v1/sync/delta", Some(token), request)
+    fn push(&mut self, token: &str, request: &PushRequest, unsent: u64) -> Result<PushResponse> {
+        self.post(&format!("/v1/sync/delta?unsent={unsent}"), Some(token), request)
     }
 
     fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {

@@ -165,11 +165,19 @@ pub(crate) fn mark_all_unsent(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Takes these messages for unsent: the server lacks them.
+/// Takes these messages for unsent: the server lacks them. Those that do not open are some server's
+/// own doing, and not passed on.
 pub(crate) fn mark_unsent(db: &Connection, timestamps: &[Timestamp]) -> Result<()> {
+    let log = Log::open(db)?;
     let sql = "UPDATE warren_message SET sent = 0 WHERE timestamp = ?1";
     let mut statement = db.prepare_cached(sql)?;
     for timestamp in timestamps {
+        if log.codec.has_key() {
+            let content = content(db, *timestamp)?.unwrap_or_default().into();
+            if log.decode(&Message { timestamp: *timestamp, content }).is_err() {
+                continue;
+            }
+        }
         statement.execute([timestamp.to_bytes()])?;
     }
     Ok(())

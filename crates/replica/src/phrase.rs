@@ -131,8 +131,11 @@ pub(crate) fn settle_form(db: &Connection) -> Result<()> {
 
 /// Notes that messages of other devices could be read.
 pub(crate) fn prove(db: &Connection) -> Result<()> {
-    meta::set(db, Key::SecretProved, true)?;
-    settle_form(db)
+    settle_form(db)?;
+    if load(db)?.is_some() {
+        meta::set(db, Key::SecretProved, true)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

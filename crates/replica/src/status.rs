@@ -106,6 +106,11 @@ impl Replica {
         })
     }
 
+    /// Whether there are messages that were received and are not shown.
+    pub fn has_refused(&self) -> Result<bool> {
+        Ok(log::refused_count(&self.db)? > 0)
+    }
+
     /// The server's side as last seen, if the file knows one.
     pub fn remote(&self) -> Result<Option<Remote>> {
         let db = &self.db;

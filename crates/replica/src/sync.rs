@@ -6,13 +6,14 @@
 //! - No transaction is open while the network is waited for.
 //! - Everything received is shown in one transaction at the end.
 
-use crdt::Change;
+use crdt::{Change, Node};
 use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
 use protocol::{Device, Pulled, Pushed, Reconcile, Round, Step};
 use protocol::{ReconcileRequest, ReconcileResponse};
 use rusqlite::Connection;
 
 use crate::adopt;
+use crate::devices::to_send;
 use crate::error::{Error, Result};
 use crate::log::{self, Log, UnsentPage};
 use crate::merge;
@@ -45,13 +46,26 @@ pub trait Transport {
     /// `POST /v1/clients`, with a password in the request or the token of a registered device.
     fn register(&mut self, token: Option<&str>, request: &ClientRequest) -> Result<ClientResponse>;
     /// `GET /v1/sync/delta`.
-    fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse>;
+    fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse>;
     /// `GET /v1/sync/full`.
     fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream>;
-    /// `POST /v1/sync/delta`.
-    fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse>;
+    /// `POST /v1/sync/delta`; `unsent` is how many changes there are to send after these.
+    fn push(&mut self, token: &str, request: &PushRequest, unsent: u64) -> Result<PushResponse>;
     /// `POST /v1/sync/reconcile`.
     fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse>;
+}
+
+/// What a pull asks for, and what the device says of itself with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pull {
+    /// The arrival number up to which it has everything.
+    pub cursor: u64,
+    /// Messages in the answer at most.
+    pub limit: usize,
+    /// Under which name it stamps its changes.
+    pub node: Node,
+    /// Changes that it has yet to send.
+    pub unsent: u64,
 }
 
 /// How far a sync is.
@@ -183,7 +197,14 @@ impl Session<'_> {
         let outcome = loop {
             match round.next(&self.device()?) {
                 Step::Pull => self.pull(&mut round)?,
-                Step::Push => self.push(&mut round)?,
+                Step::Push => match self.push(&mut round) {
+                    Err(error @ Error::Refused { code: ErrorCode::QuotaExceeded, .. }) => {
+                        // The account is full, but what others sent is here to be shown.
+                        self.apply()?;
+                        return Err(error);
+                    }
+                    pushed => pushed?,
+                },
                 Step::Reconcile => self.reconcile()?,
                 Step::Done(outcome) => break outcome,
             }
@@ -205,8 +226,11 @@ impl Session<'_> {
     }
 
     fn pull(&mut self, round: &mut Round) -> Result<()> {
-        let cursor = meta::number(&self.replica.db, Key::Cursor)?;
-        let answer = match self.transport.pull(&self.token, cursor, self.page_count) {
+        let db = &self.replica.db;
+        let cursor = meta::number(db, Key::Cursor)?;
+        let (node, unsent) = (meta::node(db)?, to_send(db)?);
+        let pull = Pull { cursor, limit: self.page_count, node, unsent };
+        let answer = match self.transport.pull(&self.token, &pull) {
             Err(error) => return self.smaller_pages(error, None),
             Ok(answer) => answer,
         };
@@ -234,6 +258,7 @@ impl Session<'_> {
             more: answer.more,
             fingerprint: fingerprint(answer.fingerprint.as_ref())?,
         };
+        self.report.server_count = pulled.fingerprint.count;
         let now = self.now;
         let node = meta::node(&self.replica.db)?;
         let refused = &mut self.report.refused;
@@ -290,8 +315,10 @@ impl Session<'_> {
             self.to_send = log::unsent_count(db)?;
         }
         let page = UnsentPage::read(db, self.page_count, PAGE_BYTES_MAX)?;
-        let messages = page.messages.iter().cloned().map(Into::into).collect();
-        let answer = match self.transport.push(&self.token, &PushRequest { messages }) {
+        let unsent = to_send(db)?.saturating_sub(page.messages.len() as u64);
+        let request =
+            PushRequest { messages: page.messages.iter().cloned().map(Into::into).collect() };
+        let answer = match self.transport.push(&self.token, &request, unsent) {
             Err(Error::Refused { code: ErrorCode::TimestampConflict, .. })
                 if self.renames < RENAMES_COUNT_MAX =>
             {

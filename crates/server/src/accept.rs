@@ -23,7 +23,7 @@ use tower::ServiceExt;
 
 use crate::app::App;
 use crate::extract::Peer;
-use crate::socket::Socket;
+use crate::socket::{self, Socket};
 
 /// Less than the 30 seconds that orchestrators wait before they kill.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(25);
@@ -83,7 +83,7 @@ async fn accept(
 
 /// Answers one connection's requests until it closes.
 async fn connection(http: http1::Builder, watcher: Watcher, stream: TcpStream, router: Router) {
-    let prepared = stream.set_nodelay(true).and_then(|()| stream.peer_addr());
+    let prepared = socket::prepare(&stream).and_then(|()| stream.peer_addr());
     let address = match prepared {
         Ok(address) => address.ip().to_canonical(),
         // It was gone before it was accepted.

@@ -8,29 +8,37 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use accounts::Accounts;
+use accounts::{Accounts, Session};
 use engine::Databases;
 use protocol::ErrorCode;
-use sync_store::{Files, Postgres, Vaults};
+use sync_store::{Files, Postgres, Quota, Vaults};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;
 use crate::error::{Refusal, Result};
+use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 
 /// How long a login or a comparison waits for its turn. Longer than a device would, so that a burst is served, not
 /// refused.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
 
+/// Requests with a body that are read and decoded at one time; each may take `body_bytes_max`. Of
+/// thousands of connections most listen, or wait for their next request.
+const BODIES_COUNT_MAX: usize = 1_024;
+
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) accounts: Accounts,
     pub(crate) databases: Arc<Databases>,
     pub(crate) vaults: Vaults,
+    pub(crate) listeners: Arc<Listeners>,
     pub(crate) metrics: Metrics,
     passwords: Arc<Semaphore>,
     comparisons: Arc<Semaphore>,
+    /// Bodies that are in memory, whatever the number of connections.
+    pub(crate) bodies: Arc<Semaphore>,
 }
 
 impl App {
@@ -38,17 +46,37 @@ impl App {
     pub(crate) fn open(config: Config, postgres: Option<Postgres>) -> Result<Self> {
         let databases = Arc::new(Databases::start(config.databases)?);
         let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
+        let accounts = accounts.with_clients_max(config.limits.clients_max);
         let files = || Files::new(Arc::clone(&databases), config.data.clone());
         let vaults = postgres.map_or_else(|| Vaults::Files(files()), Vaults::Postgres);
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let turns = || Arc::new(Semaphore::new(cores));
-        let (passwords, comparisons, metrics) = (turns(), turns(), Metrics::new());
-        Ok(Self { config, accounts, databases, vaults, metrics, passwords, comparisons })
+        let turns = |count| Arc::new(Semaphore::new(count));
+        let (of_account, of_all) = (config.account_listeners_max, config.listeners_max());
+        Ok(Self {
+            listeners: Arc::new(Listeners::new(of_account, of_all)),
+            metrics: Metrics::new(),
+            passwords: turns(cores),
+            comparisons: turns(cores),
+            bodies: turns(BODIES_COUNT_MAX),
+            config,
+            accounts,
+            databases,
+            vaults,
+        })
     }
 
     /// A turn to compare sets; it ends when it is dropped.
     pub(crate) async fn comparison(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         turn(&self.comparisons, "too many comparisons are under way").await
+    }
+
+    /// How much the vault of a device's account may hold.
+    pub(crate) fn quota(&self, session: &Session) -> Quota {
+        let (own, default) = (session.limits, self.config.limits);
+        Quota {
+            messages_max: own.messages_max.unwrap_or(default.messages_max),
+            bytes_max: own.bytes_max.unwrap_or(default.bytes_max),
+        }
     }
 
     /// Runs work that hashes a password, when its turn comes.

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accounts::KdfCost;
+use accounts::{CLIENTS_COUNT_DEFAULT, KdfCost};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -32,6 +32,10 @@ pub struct Config {
     pub request_timeout: Duration,
     /// Connections at one time; further ones wait in the system's queue.
     pub connections_max: usize,
+    /// Devices of one account that listen at one time.
+    pub account_listeners_max: usize,
+    /// What an account may hold, unless it has limits of its own.
+    pub limits: Limits,
     /// What hashing a password costs.
     pub kdf: KdfCost,
     /// Open vaults, their memory, and the threads that write.
@@ -49,11 +53,39 @@ impl Default for Config {
             messages_count_max: protocol::MESSAGES_COUNT_MAX,
             body_bytes_max: protocol::BODY_BYTES_MAX,
             request_timeout: Duration::from_secs(30),
-            // At a descriptor each this leaves most of the usual limit of 4,096 to the vaults.
-            connections_max: 1_024,
+            // Thousands of devices that listen; at a descriptor each, which the program sees to.
+            connections_max: 10_000,
+            // As many as an account has devices.
+            account_listeners_max: 500,
+            limits: Limits::default(),
             kdf: KdfCost::DEFAULT,
             databases: engine::Limits::default(),
         }
+    }
+}
+
+impl Config {
+    /// Devices that listen at one time. A tenth of the connections stays with requests that end.
+    pub(crate) fn listeners_max(&self) -> usize {
+        self.connections_max - self.connections_max.div_ceil(10)
+    }
+}
+
+/// How much an account may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Messages in the vault.
+    pub messages_max: u64,
+    /// Bytes of their contents.
+    pub bytes_max: u64,
+    /// Devices.
+    pub clients_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let clients_max = CLIENTS_COUNT_DEFAULT;
+        Self { messages_max: u64::MAX, bytes_max: u64::MAX, clients_max }
     }
 }
 

@@ -72,7 +72,7 @@ impl From<accounts::Error> for Refusal {
             E::TooManyAttempts { retry_after_s } => {
                 Self { retry_after_s: Some(retry_after_s), ..Self::of(ErrorCode::TooManyAttempts) }
             }
-            E::TooManyClients => Self::new(ErrorCode::TooLarge, error.to_string()),
+            E::TooManyClients { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
             E::Engine(error) => error.into(),
             error => Self::internal(error),
         }

@@ -21,6 +21,7 @@ use prost::encoding::{DecodeContext, decode_key, skip_field};
 use protocol::ErrorCode;
 use serde::de::DeserializeOwned;
 use sync_store::{Seen, Vault};
+use tokio::sync::OwnedSemaphorePermit;
 use zeroize::Zeroizing;
 
 use crate::app::{App, blocking};
@@ -129,6 +130,8 @@ impl FromRequestParts<Arc<App>> for Device {
 pub(crate) struct RawBody {
     encoding: Encoding,
     bytes: Bytes,
+    /// Its place among those that are read and decoded.
+    _turn: OwnedSemaphorePermit,
 }
 
 impl RawBody {
@@ -154,11 +157,16 @@ impl RawBody {
 
     async fn read(request: Request, app: &App, bytes_max: usize) -> Result<Self, Refusal> {
         let encoding = Encoding::sent(request.headers())?;
+        let turn = Arc::clone(&app.bodies).acquire_owned();
+        let Ok(turn) = tokio::time::timeout(app.config.request_timeout, turn).await else {
+            return Err(Refusal::new(ErrorCode::Busy, "too many requests are under way"));
+        };
+        let turn = turn.expect("nobody closes the semaphore");
         let read = read(request.into_body(), bytes_max);
         let Ok(bytes) = tokio::time::timeout(app.config.request_timeout, read).await else {
             return Err(Refusal::of(ErrorCode::Timeout));
         };
-        Ok(Self { encoding, bytes: bytes? })
+        Ok(Self { encoding, bytes: bytes?, _turn: turn })
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod clients;
+pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod reconcile;
 pub(crate) mod sync;

@@ -21,6 +21,7 @@ mod config;
 mod error;
 mod extract;
 mod handlers;
+mod listeners;
 mod metrics;
 mod openapi;
 mod respond;
@@ -34,7 +35,7 @@ use sync_store::Postgres;
 use tokio::net::TcpListener;
 
 use crate::app::App;
-pub use crate::config::{AdminToken, Config};
+pub use crate::config::{AdminToken, Config, Limits};
 pub use crate::error::{Error, Result};
 
 /// A server that listens, and answers once it runs.
@@ -70,6 +71,12 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
         let router = router::router(Arc::clone(&self.app));
         let upkeep = tokio::spawn(metrics::upkeep(Arc::clone(&self.app)));
+        let listeners = Arc::clone(&self.app.listeners);
+        let shutdown = async move {
+            shutdown.await;
+            // Nobody's answer is waited for that ends by itself never.
+            listeners.close();
+        };
         accept::serve(self.listener, router, &self.app, shutdown).await;
         upkeep.abort();
         let app = self.app;

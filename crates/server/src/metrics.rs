@@ -79,6 +79,7 @@ impl Metrics {
     pub(crate) fn render(&self, app: &App) -> String {
         self.set("warren_databases_open", app.databases.open_count());
         self.set("warren_cache_bytes", app.databases.cache_bytes());
+        self.set("warren_listeners", app.listeners.count());
         self.handle.render()
     }
 

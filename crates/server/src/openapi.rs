@@ -15,7 +15,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use bytes::Bytes;
-use protocol::{ErrorCode, ErrorResponse};
+use protocol::{ErrorCode, ErrorResponse, VaultState};
 use serde_json::{Value, json};
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -33,6 +33,7 @@ use crate::respond::to_json;
 const ALWAYS: &[ErrorCode] = &[ErrorCode::Internal, ErrorCode::Unavailable];
 /// Why a call with a body may be refused.
 pub(crate) const BODY: &[ErrorCode] = &[
+    ErrorCode::Busy,
     ErrorCode::Malformed,
     ErrorCode::Timeout,
     ErrorCode::TooLarge,
@@ -67,7 +68,7 @@ pub(crate) use refusals;
             Bodies are JSON or, by Content-Type and Accept, protobuf (proto/warren.proto). \
             Clients decide on an error's code; its message is for people.",
     ),
-    components(schemas(ErrorResponse)),
+    components(schemas(ErrorResponse, VaultState)),
     modifiers(&Security),
     tags(
         (name = "accounts", description = "A login, a password, a vault"),

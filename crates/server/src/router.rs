@@ -8,7 +8,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
-use crate::handlers::{accounts, clients, health, reconcile, sync};
+use crate::handlers::{accounts, clients, events, health, reconcile, sync};
 use crate::{openapi, respond};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -17,6 +17,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(clients::router())
         .merge(sync::router())
         .merge(reconcile::router())
+        .merge(events::router())
         .merge(health::router())
         .merge(openapi::router());
     let (router, document) = routes.split_for_parts();

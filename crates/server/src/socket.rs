@@ -1,6 +1,8 @@
 //! A TCP connection that does not wait for ever on its peer.
 //!
-//! - A peer that does not take what it is sent is given up after [`STALL_MAX`].
+//! - A peer that does not take what it is sent is given up after [`STALL_MAX`]: by this file, where
+//!   it is more than the system's buffers hold; by the system ([`prepare`]), where it is less, as
+//!   with a device that listens and has lost its network.
 //! - A peer that was refused may still be sending when the server closes (a body over the limit),
 //!   so it is listened to for a moment. Closed at once, the system would answer its bytes with a
 //!   reset, which on the peer's side destroys the answer before it is read.
@@ -20,13 +22,21 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Longer than a phone's change from one network to another.
-const STALL_MAX: Duration = Duration::from_secs(30);
+const STALL_MAX: Duration = Duration::from_millis(STALL_MS_MAX as u64);
+const STALL_MS_MAX: u32 = 30_000;
 /// A refused peer that has sent nothing for so long is done.
 const LINGER_QUIET_MAX: Duration = Duration::from_secs(2);
 /// How long a refused peer is listened to in all, and how much is taken: four bodies of the usual
 /// limit.
 const LINGER_MAX: Duration = Duration::from_secs(10);
 const LINGER_BYTES_MAX: usize = 64 << 20;
+
+/// Small writes leave at once, and a peer that acknowledges none of them is gone.
+pub(crate) fn prepare(stream: &TcpStream) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::net::sockopt::set_tcp_user_timeout(stream, STALL_MS_MAX)?;
+    stream.set_nodelay(true)
+}
 
 pub(crate) struct Socket {
     stream: TcpStream,

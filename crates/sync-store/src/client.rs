@@ -31,5 +31,6 @@ pub struct Seen {
     pub now_ms: u64,
     /// What the device says of itself; `None` leaves what is known.
     pub node: Option<Node>,
+    /// Before a page is answered, but after a batch is stored.
     pub unsent: Option<u64>,
 }

@@ -84,15 +84,49 @@ fn the_number_of_devices_is_limited_and_the_longest_chain_can_be_revoked() {
     let ada = fixture.add("ada");
     let first = fixture.register(&ada, None);
     let mut last = first.client_id.clone();
+    let clients_max = Some(CLIENTS_COUNT_MAX);
+    let change = move |limits: &mut AccountLimits| limits.clients_max = clients_max;
+    fixture.accounts.change_limits(&ada.login, change).unwrap();
     for _ in 1..CLIENTS_COUNT_MAX {
         last = fixture.register(&ada, Some(&last)).client_id;
     }
     let refused = fixture.accounts.register(&ada, None, NOW);
-    assert!(matches!(refused, Err(Error::TooManyClients)));
+    assert!(matches!(refused, Err(Error::TooManyClients { clients_max: CLIENTS_COUNT_MAX })));
     fixture.register(&fixture.add("bob"), None);
 
     let revoked = fixture.accounts.revoke(ada.account, &first.client_id).unwrap();
+    assert!(!fixture.accounts.is_registered(&last).unwrap());
     assert_eq!(revoked.len(), usize::try_from(CLIENTS_COUNT_MAX).unwrap());
     assert_eq!(revoked.last(), Some(&last));
     assert_eq!(fixture.accounts.clients(ada.account).unwrap(), []);
+}
+
+#[test]
+fn an_account_has_the_default_s_limits_or_its_own() {
+    let fixture = Fixture::new();
+    let ada = fixture.add("ada");
+    let device = fixture.register(&ada, None);
+    let limits = || fixture.accounts.authenticate(&device.token).unwrap().limits;
+    assert_eq!(limits(), AccountLimits::default());
+    let set = |change: fn(&mut AccountLimits)| {
+        fixture.accounts.change_limits(&ada.login, change).unwrap();
+    };
+    set(|limits| limits.messages_max = Some(7));
+    set(|limits| (limits.bytes_max, limits.clients_max) = (Some(u64::MAX), Some(1)));
+    let bytes_max = Some(u64::MAX >> 1);
+    let own = AccountLimits { messages_max: Some(7), bytes_max, clients_max: Some(1) };
+    assert_eq!(limits(), own);
+    assert_eq!(fixture.accounts.find(&ada.login).unwrap().limits, own);
+    let refused = fixture.accounts.register(&ada, None, NOW);
+    assert!(matches!(refused, Err(Error::TooManyClients { clients_max: 1 })));
+    set(|limits| *limits = AccountLimits::default());
+    assert_eq!(limits(), AccountLimits::default());
+    fixture.register(&ada, None);
+
+    let (two, _databases) = open(fixture.data.path(), KDF);
+    let two = Arc::into_inner(two).unwrap().with_clients_max(2);
+    let refused = two.register(&ada, None, NOW);
+    assert!(matches!(refused, Err(Error::TooManyClients { clients_max: 2 })));
+    let nobody = fixture.accounts.change_limits(&login("bob"), |_| {});
+    assert!(matches!(nobody, Err(Error::NotFound)));
 }

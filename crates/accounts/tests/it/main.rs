@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use accounts::{
-    Accounts, CLIENTS_COUNT_MAX, ClientId, Error, KdfCost, Login, Password, Registered, Token,
-    Unlocked,
+    AccountLimits, Accounts, CLIENTS_COUNT_MAX, ClientId, Error, KdfCost, Login, Password,
+    Registered, Token, Unlocked,
 };
 use engine::{Databases, Limits};
 use rusqlite::Connection;

@@ -94,7 +94,7 @@ fn deliver(pieces: &Receiver<Piece>, mut to: TcpStream) {
         }
     }
     // It may be closed already.
-    drop(to.shutdown(Shutdown::Both));
+    drop(to.shutdown(Shutdown::Write));
 }
 
 #[cfg(test)]

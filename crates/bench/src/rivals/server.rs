@@ -160,3 +160,66 @@ fn first_line(stdout: impl Read + Send + 'static) -> (Receiver<Line>, Receiver<(
     });
     (lines, end)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn full() -> Plan<'static> {
+        let (journal_mode, synchronous) = (Some("WAL"), Some("FULL"));
+        Plan { folder: Path::new("data"), workers: 2, journal_mode, synchronous }
+    }
+
+    /// A server that says who it is, and does `start` with a plan.
+    fn fake(folder: &Path, start: &str) -> Service {
+        let script = folder.join("server.sh");
+        let about = r#"{"server":"fake","version":"1","runtime":"sh","does":"nothing"}"#;
+        let text = format!("if [ \"$1\" = about ]; then echo '{about}'; exit; fi\n{start}\n");
+        fs::write(&script, text).unwrap();
+        Service::ask(Program { program: PathBuf::from("sh"), arguments: vec![script] }).unwrap()
+    }
+
+    #[test]
+    fn a_server_gets_the_plan_and_ends_with_its_input() {
+        let folder = tempfile::tempdir().unwrap();
+        let (seen, ended) = (folder.path().join("seen"), folder.path().join("ended"));
+        let line =
+            r#"{"address":"http://127.0.0.1:1","settings":{"journal_mode":"wal","synchronous":2}}"#;
+        let start = format!(
+            "read -r plan; echo \"$plan\" > '{}'; echo '{line}'; cat; touch '{}'",
+            seen.display(),
+            ended.display()
+        );
+        let service = fake(folder.path(), &start);
+        assert_eq!(service.about.to_string(), "fake (1; sh): nothing");
+        let running = service.start(&full()).unwrap();
+        assert_eq!(running.address, "http://127.0.0.1:1");
+        assert!(running.pid() > 0 && !ended.exists());
+        drop(running);
+        assert!(ended.exists());
+        let plan: Value = serde_json::from_str(&fs::read_to_string(seen).unwrap()).unwrap();
+        let expected = serde_json::json!({
+            "folder": "data", "workers": 2, "journal_mode": "WAL", "synchronous": "FULL",
+        });
+        assert_eq!(plan, expected);
+    }
+
+    #[test]
+    fn a_server_that_cannot_do_it_says_why() {
+        let check = |start: &str, expected: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let error = fake(folder.path(), start).start(&full()).unwrap_err();
+            assert_eq!(format!("{error:#}"), format!("starting fake: {expected}"));
+        };
+        let says = |settings: &str| {
+            format!(r#"read -r plan; echo '{{"address":"http://a","settings":{settings}}}'; cat"#)
+        };
+        check(r#"read -r plan; echo '{"error":"no port"}'; exit 1"#, "no port");
+        check(&says(r#"{"journal_mode":"delete","synchronous":2}"#), "journal_mode delete");
+        check(&says(r#"{"journal_mode":"wal","synchronous":1}"#), "synchronous 1");
+        check(&says("{}"), "journal_mode ");
+    }
+}

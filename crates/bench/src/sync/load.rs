@@ -7,7 +7,7 @@
 //! # Invariants
 //! - A latency starts when the request was meant to begin: in an open loop that is its place in
 //!   the schedule, however late its connection came to it.
-//! - Warm-up is not counted, nor is what is under way at the end of a closed loop.
+//! - A closed loop counts what finishes within the measured time, an open one what begins.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,6 +29,17 @@ const CONNECTIONS_COUNT_MAX: usize = 64;
 /// Of the measured time, and at most so long.
 const WARMUP_SHARE: u32 = 4;
 const WARMUP_MAX: Duration = Duration::from_millis(500);
+
+const PUSH_FACTS: [&str; 6] = [
+    "pushes/s",
+    "push average, ms",
+    "push P50, ms",
+    "push P95, ms",
+    "push P99, ms",
+    "push max, ms",
+];
+const PULL_FACTS: [&str; 6] =
+    ["pulls/s", "pull average, ms", "pull P50, ms", "pull P95, ms", "pull P99, ms", "pull max, ms"];
 
 /// What devices do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,13 +208,14 @@ impl Round {
                 self.pull(&mut connection, device, &mut random).await
             };
             let finished = now();
-            let is_within =
-                begun >= self.start && (self.load.rate.is_some() || finished < self.end);
-            if is_within {
+            // Who is slow has begun before: counting only what begins within would leave out the
+            // longest waits, and with them requests.
+            let counts = match self.load.rate {
+                None => self.start <= finished && finished < self.end,
+                Some(_) => self.start <= begun,
+            };
+            if counts {
                 tally.record(is_push, finished - begun, moved);
-            } else {
-                // A server that answers nothing but errors is seen in the warm-up too.
-                drop(moved);
             }
         }
         Ok(tally)
@@ -266,6 +278,22 @@ impl Endpoint {
         Self { latencies: Latencies::new(), messages: 0 }
     }
 
+    /// Where two endpoints share a row.
+    fn facts(
+        &self,
+        names: [&'static str; 6],
+        duration: Duration,
+    ) -> impl Iterator<Item = (&'static str, f64)> {
+        let values = self.latencies.latency_and_mean().map(|latency| {
+            let waits = [latency.mean_us?, latency.p50_us, latency.p95_us, latency.p99_us];
+            let [mean, p50, p95, p99] = waits.map(|us| us / 1_000.0);
+            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+            let rate = self.latencies.count() as f64 / duration.as_secs_f64();
+            Some([rate, mean, p50, p95, p99, latency.max_us / 1_000.0])
+        });
+        names.into_iter().zip(values.flatten().into_iter().flatten())
+    }
+
     fn merge(&mut self, other: &Self) {
         self.latencies.merge(&other.latencies);
         self.messages += other.messages;
@@ -324,14 +352,9 @@ impl Tally {
         if load.rate.is_some() {
             sample.facts.push(("not begun", count(self.not_begun)));
         }
-        let ends = [
-            (&self.push, ["push P50, ms", "push P95, ms", "push P99, ms"]),
-            (&self.pull, ["pull P50, ms", "pull P95, ms", "pull P99, ms"]),
-        ];
-        for (endpoint, names) in ends.into_iter().filter(|_| load.operation == Operation::Cross) {
-            let Some(latency) = endpoint.latencies.latency() else { continue };
-            let waits = [latency.p50_us, latency.p95_us, latency.p99_us];
-            sample.facts.extend(names.into_iter().zip(waits.map(|us| us / 1_000.0)));
+        if load.operation == Operation::Cross {
+            sample.facts.extend(self.push.facts(PUSH_FACTS, duration));
+            sample.facts.extend(self.pull.facts(PULL_FACTS, duration));
         }
         Ok(sample)
     }

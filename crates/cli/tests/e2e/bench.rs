@@ -1,4 +1,4 @@
-//! `warren bench tps` as a whole, small: every table, every format.
+//! `warren bench` as a whole, small: every table, every format.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -83,4 +83,112 @@ fn tps_refuses_a_table_that_does_not_fit_on_the_disk() {
     let refused = warren(&["bench", "tps", "--rows", &rows, "--folder", path]);
     assert!(!refused.status.success() && refused.stderr.contains("of disk"), "{}", refused.stderr);
     assert!(fs::read_dir(path).unwrap().next().is_none(), "nothing was begun");
+}
+
+/// Runs `warren bench`, small, with its files and results in the folder.
+fn bench(name: &str, folder: &Path, more: &[&str]) -> Value {
+    let path = folder.to_str().unwrap();
+    let common = ["bench", name, "--folder", path, "--report", path];
+    let report = json(&[&common[..], more].concat());
+    let saved = fs::read_to_string(folder.join(format!("warren-{name}.json"))).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&saved).unwrap(), report);
+    let page = fs::read_to_string(folder.join(format!("warren-{name}.html"))).unwrap();
+    assert!(page.contains("<svg"));
+    report
+}
+
+/// Every row was measured in every round, and has these figures; latencies stand apart.
+fn check_rows(report: &Value, rounds: usize, facts: &[&str], is_request: bool) {
+    for table in report["tables"].as_array().unwrap() {
+        for row in table["rows"].as_array().unwrap() {
+            assert!(row["rate"]["min"].as_f64().unwrap() > 0.0, "{row}");
+            assert_eq!(row["of_baseline"]["samples"].as_array().unwrap().len(), rounds, "{row}");
+            assert!(row["facts"]["failures"]["max"].as_f64().is_none_or(|n| n == 0.0), "{row}");
+            for fact in facts {
+                assert!(row["facts"][fact]["median"].as_f64().is_some(), "{fact}: {row}");
+            }
+            for name in ["mean_us", "p50_us", "p95_us", "p99_us", "max_us"] {
+                assert_eq!(row["latency"][name].is_f64(), is_request, "{name}: {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sync_measures_every_table_of_ours() {
+    let folder = folder();
+    let small = ["--users", "2", "--seeded", "20", "--limit", "10", "--crowd", "3"];
+    let timing = ["--seconds", "0.3", "--rounds", "2"];
+    let report = bench("sync", folder.path(), &[&small[..], &timing].concat());
+    let expected = ["upload", "download", "cross", "users", "memory"];
+    assert_eq!(names(&report), BTreeSet::from(expected));
+    check_rows(&report, 2, &["server memory, MB", "server memory peak, MB"], true);
+    let cross = report["tables"].as_array().unwrap().iter().find(|table| table["name"] == "cross");
+    let facts = &cross.unwrap()["rows"][0]["facts"];
+    for fact in
+        ["pushes/s", "push P99, ms", "pull max, ms", "messages/s", "server CPU, ms a request"]
+    {
+        assert!(facts[fact]["median"].is_f64(), "{fact}: {facts}");
+    }
+    let download = &report["tables"][1]["rows"][0]["facts"];
+    let (messages, requests) = (&download["messages/s"]["samples"][0], &download["requests"]);
+    let requests_per_second = requests["samples"][0].as_f64().unwrap() / 0.3;
+    let per_request = messages.as_f64().unwrap() / requests_per_second;
+    assert!((per_request - 10.0).abs() < 1e-6, "a pull gets its limit: {per_request}");
+}
+
+#[test]
+fn sync_keeps_a_rate_and_measures_the_plan_service() {
+    let folder = folder();
+    let rivals = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals");
+    let small =
+        ["--users", "2", "--seeded", "5", "--only", "wal", "--seconds", "0.5", "--rounds", "1"];
+    let more = ["--against", "plan-service", "--rivals", rivals, "--rate", "20"];
+    let report = bench("sync", folder.path(), &[&small[..], &more].concat());
+    let expected = ["wal-upload", "wal-download", "wal-cross"];
+    assert_eq!(names(&report), BTreeSet::from(expected));
+    check_rows(&report, 1, &["messages/s", "requests", "not begun"], true);
+    let rows = report["tables"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4, "ours and three of the plan service: {:?}", report["notes"]);
+    assert_eq!(rows[3]["name"], "Warren");
+    let requests = rows[3]["facts"]["requests"]["max"].as_f64().unwrap();
+    assert!(requests <= 10.0, "{requests} requests at 20 a second in half a second");
+    let notes = report["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|note| note.as_str().unwrap().starts_with("plan-service (")));
+}
+
+#[test]
+fn sync_says_who_is_absent() {
+    let folder = folder();
+    let rivals = folder.path().to_str().unwrap();
+    let small =
+        ["--users", "1", "--seeded", "5", "--only", "upload", "--seconds", "0.1", "--rounds", "1"];
+    let more = ["--against", "actual,plan-service", "--rivals", rivals];
+    let report = bench("sync", folder.path(), &[&small[..], &more].concat());
+    let notes: Vec<&str> =
+        report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for name in ["actual-sync", "plan-service"] {
+        let absent = format!("absent: {name} (");
+        assert!(notes.iter().any(|note| note.starts_with(&absent)), "{notes:?}");
+    }
+    assert_eq!(report["tables"][0]["rows"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn bulk_measures_both_parts_and_says_what_it_skips() {
+    let folder = folder();
+    let small = ["--counts", "500", "--page", "200", "--rounds", "2", "--latency", "0,1"];
+    let report = bench("bulk", folder.path(), &[&small[..], &["--case-seconds-max", "0"]].concat());
+    let expected = ["local-500", "postgres-500-0ms", "postgres-500-1ms"];
+    assert_eq!(names(&report), BTreeSet::from(expected));
+    check_rows(&report, 2, &["seconds"], false);
+    let skipped = report["notes"].as_array().unwrap().iter().filter_map(Value::as_str);
+    let skipped: Vec<&str> = skipped.filter(|note| note.starts_with("skipped: 500 ")).collect();
+    assert_eq!(skipped.len(), 2, "{:?}", report["notes"]);
+
+    let only = ["--only", "postgres", "--latency", "0"];
+    let report = bench("bulk", folder.path(), &[&small[..6], &only].concat());
+    let rows = report["tables"][0]["rows"].as_array().unwrap();
+    let one = rows.iter().find(|row| row["name"] == "a prepared statement per message");
+    assert!(one.is_some() && rows.len() == 4, "{rows:?}");
 }

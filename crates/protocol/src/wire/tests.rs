@@ -93,9 +93,14 @@ fn rust_types_json_and_the_proto_file_agree() {
         seen_ms: 2,
         created_ms: 3,
         current: true,
+        node: text(),
+        unsent: 4,
+        behind: 5,
+        enrolled_by: text(),
     };
     check("Client", &client);
-    check("ClientList", &ClientList { clients: vec![client] });
+    let (clients, fingerprint) = (vec![client], pushed.fingerprint);
+    check("ClientList", &ClientList { clients, cursor: 1, fingerprint, now_ms: 2 });
     check("ErrorResponse", &crate::ErrorResponse::new(crate::ErrorCode::Busy, "x"));
 }
 

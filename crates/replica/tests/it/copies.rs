@@ -8,7 +8,7 @@ use protocol::{
     ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse,
     ReconcileRequest, ReconcileResponse,
 };
-use replica::{Error, PageStream, Replica, Result, Transport};
+use replica::{Error, PageStream, Pull, Replica, Result, Transport};
 
 use crate::support::{Device, MORNING_MS, MemoryServer};
 
@@ -119,15 +119,15 @@ impl Transport for LargeRefused {
         self.0.register(token, request)
     }
 
-    fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
-        self.0.pull(token, cursor, limit)
+    fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+        self.0.pull(token, pull)
     }
 
     fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
         self.0.stream(token, cursor)
     }
 
-    fn push(&mut self, _: &str, _: &PushRequest) -> Result<PushResponse> {
+    fn push(&mut self, _: &str, _: &PushRequest, _: u64) -> Result<PushResponse> {
         Err(Error::Refused { code: ErrorCode::TooLarge, message: "too large".into() })
     }
 

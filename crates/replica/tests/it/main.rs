@@ -9,6 +9,7 @@ mod conflicts;
 mod converge;
 mod copies;
 mod heal;
+mod receipts;
 mod schema;
 mod sealed;
 mod support;

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crdt::{Cell, Change, Message, Node, Timestamp, Value};
 use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
 use protocol::{ReconcileRequest, ReconcileResponse};
-use replica::{Error, PageStream, Phrase, Refused, Replica, Result, Transport};
+use replica::{Error, PageStream, Phrase, Pull, Refused, Replica, Result, Transport};
 
 use crate::support::{Device, MORNING_MS, MemoryServer};
 
@@ -178,8 +178,8 @@ impl Transport for Evil {
         self.server.register(token, request)
     }
 
-    fn pull(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
-        let answer = self.server.pull(token, cursor, limit)?;
+    fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+        let answer = self.server.pull(token, pull)?;
         Ok(self.changed(answer))
     }
 
@@ -189,8 +189,8 @@ impl Transport for Evil {
         Ok(Box::new(pages.into_iter()))
     }
 
-    fn push(&mut self, token: &str, request: &PushRequest) -> Result<PushResponse> {
-        self.server.push(token, request)
+    fn push(&mut self, token: &str, request: &PushRequest, unsent: u64) -> Result<PushResponse> {
+        self.server.push(token, request, unsent)
     }
 
     fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {

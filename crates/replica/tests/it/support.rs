@@ -11,7 +11,7 @@ use protocol::{
     Claim, ClientRequest, ClientResponse, ErrorCode, Finding, Item, Part, PullResponse,
     PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
 };
-use replica::{Error, PageStream, Replica, Report, Result, SyncOptions, Transport};
+use replica::{Error, PageStream, Pull, Replica, Report, Result, SyncOptions, Transport};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -37,6 +37,20 @@ impl MemoryServer {
         total
     }
 
+    fn page(&mut self, cursor: u64, limit: usize) -> Result<PullResponse> {
+        self.check_count(limit)?;
+        let start = usize::try_from(cursor).unwrap().min(self.messages.len());
+        let end = (start + limit).min(self.messages.len());
+        let answer = PullResponse {
+            messages: self.messages[start..end].iter().cloned().map(Into::into).collect(),
+            cursor: end as u64,
+            more: end < self.messages.len(),
+            fingerprint: Some(self.fingerprint().into()),
+            now_ms: self.now_ms.get(),
+        };
+        self.answer(answer)
+    }
+
     fn check_count(&self, count: usize) -> Result<()> {
         if self.messages_count_max == 0 || count <= self.messages_count_max {
             return Ok(());
@@ -60,25 +74,15 @@ impl Transport for MemoryServer {
         self.answer(ClientResponse { client_id, token: format!("token {}", self.clients) })
     }
 
-    fn pull(&mut self, _: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
-        self.check_count(limit)?;
-        let start = usize::try_from(cursor).unwrap().min(self.messages.len());
-        let end = (start + limit).min(self.messages.len());
-        let answer = PullResponse {
-            messages: self.messages[start..end].iter().cloned().map(Into::into).collect(),
-            cursor: end as u64,
-            more: end < self.messages.len(),
-            fingerprint: Some(self.fingerprint().into()),
-            now_ms: self.now_ms.get(),
-        };
-        self.answer(answer)
+    fn pull(&mut self, _: &str, pull: &Pull) -> Result<PullResponse> {
+        self.page(pull.cursor, pull.limit)
     }
 
-    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
+    fn stream(&mut self, _: &str, cursor: u64) -> Result<PageStream> {
         let limit = if self.messages_count_max == 0 { 5 } else { self.messages_count_max };
         let (mut pages, mut cursor) = (Vec::new(), cursor);
         loop {
-            let page = self.pull(token, cursor, limit);
+            let page = self.page(cursor, limit);
             cursor = page.as_ref().map_or(cursor, |page| page.cursor);
             let more = page.as_ref().is_ok_and(|page| page.more);
             pages.push(page);
@@ -88,7 +92,7 @@ impl Transport for MemoryServer {
         }
     }
 
-    fn push(&mut self, _: &str, request: &PushRequest) -> Result<PushResponse> {
+    fn push(&mut self, _: &str, request: &PushRequest, _: u64) -> Result<PushResponse> {
         self.check_count(request.messages.len())?;
         let known: BTreeMap<_, _> =
             self.messages.iter().map(|m| (m.timestamp, m.content.clone())).collect();

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use accounts::{ClientId, Login, Password, Registered, Token, Unlocked};
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Path, State as Shared};
 use axum::http::StatusCode;
 use protocol::{Client, ClientList, ClientRequest, ClientResponse, ErrorCode};
-use sync_store::Vault;
+use sync_store::{State, Vault};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -32,7 +32,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
 }
 
 refusals!(RegisterRefusals: BODY, TOKEN, [
-    InvalidLogin, InvalidName, TooManyAttempts, WrongPassword
+    InvalidLogin, InvalidName, QuotaExceeded, TooManyAttempts, WrongPassword
 ]);
 
 /// Registers a device, by login and password, or by the token of a device of the same account.
@@ -45,7 +45,7 @@ refusals!(RegisterRefusals: BODY, TOKEN, [
     responses((status = 201, description = "the device and its token", body = ClientResponse), RegisterRefusals),
 )]
 async fn register(
-    State(app): State<Arc<App>>,
+    Shared(app): Shared<Arc<App>>,
     Extension(Peer { address, .. }): Extension<Peer>,
     encoding: Encoding,
     bearer: Bearer,
@@ -128,23 +128,43 @@ refusals!(ListRefusals: TOKEN, []);
     responses((status = 200, description = "in order of registration", body = ClientList), ListRefusals),
 )]
 async fn list(
-    State(app): State<Arc<App>>,
+    Shared(app): Shared<Arc<App>>,
     encoding: Encoding,
     device: Device,
 ) -> Result<Reply, Refusal> {
     let Device { session, vault } = device;
+    // The state second: no device has fetched more than there is.
     let known = vault.clients().await?;
+    let State { cursor, fingerprint, .. } = vault.state().await?;
     let mut known_by_id: HashMap<_, _> = known.into_iter().map(|c| (c.id.clone(), c)).collect();
     let rows = blocking(move || Ok(app.accounts.clients(session.account)?)).await?;
     let clients = rows.into_iter().map(|row| {
+        // A device whose registration has not come as far as the vault has done nothing yet.
         let known = known_by_id.remove(&row.client_id);
-        let (name, cursor, seen_ms) =
-            known.map(|known| (known.name, known.cursor, known.seen_ms)).unwrap_or_default();
-        let current = row.client_id == session.client_id;
-        let client_id = row.client_id.as_str().to_owned();
-        Client { client_id, name, cursor, seen_ms, created_ms: row.created_ms, current }
+        let of_cursor = known.as_ref().map_or(0, |known| known.cursor);
+        Client {
+            current: row.client_id == session.client_id,
+            client_id: row.client_id.as_str().to_owned(),
+            created_ms: row.created_ms,
+            enrolled_by: row.enrolled_by.map(|id| id.to_string()).unwrap_or_default(),
+            behind: cursor.saturating_sub(of_cursor),
+            ..known.map(to_wire).unwrap_or_default()
+        }
     });
-    Ok(Reply::ok(encoding, &ClientList { clients: clients.collect() }))
+    let (clients, fingerprint) = (clients.collect(), Some(fingerprint.into()));
+    Ok(Reply::ok(encoding, &ClientList { clients, cursor, fingerprint, now_ms: clock::now_ms() }))
+}
+
+/// What the vault knows of a device.
+fn to_wire(known: sync_store::Client) -> Client {
+    Client {
+        name: known.name,
+        cursor: known.cursor,
+        seen_ms: known.seen_ms,
+        node: known.node.map(|node| node.to_string()).unwrap_or_default(),
+        unsent: known.unsent,
+        ..Client::default()
+    }
 }
 
 refusals!(RevokeRefusals: TOKEN, [NotFound]);
@@ -157,14 +177,17 @@ refusals!(RevokeRefusals: TOKEN, [NotFound]);
     responses((status = 204, description = "revoked"), RevokeRefusals),
 )]
 async fn revoke(
-    State(app): State<Arc<App>>,
+    Shared(app): Shared<Arc<App>>,
     device: Device,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
     // What is no text is no device's name.
     let Ok(Path(id)) = id else { return Err(Refusal::of(ErrorCode::NotFound)) };
     let account = device.session.account;
+    let listeners = Arc::clone(&app.listeners);
     let revoke = move || Ok(app.accounts.revoke(account, &id.parse()?)?);
-    device.vault.remove_clients(blocking(revoke).await?).await?;
+    let revoked = blocking(revoke).await?;
+    listeners.revoked(account);
+    device.vault.remove_clients(revoked).await?;
     Ok(StatusCode::NO_CONTENT)
 }

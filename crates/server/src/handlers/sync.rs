@@ -15,10 +15,12 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use crdt::Node;
 use hyper::body::{Body, Frame};
 use protocol::{DRIFT_MS_MAX, ErrorCode, Message, PullResponse, PushRequest, PushResponse};
-use serde::Deserialize;
-use sync_store::{Batch, Page, Quota, Stored};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use sync_store::{Batch, Page, Seen, Stored};
 use tokio::sync::mpsc;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use utoipa::IntoParams;
@@ -47,12 +49,21 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
         .routes(UtoipaMethodRouterExt::layer(routes!(full), compression))
 }
 
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct PushQuery {
+    /// Changes that the device has yet to send after these.
+    unsent: Option<u64>,
+}
+
 refusals!(PushRefusals: BODY, TOKEN, [ClockDrift, InvalidTimestamp, QuotaExceeded, TimestampConflict]);
 
 /// Stores messages; what is known already is counted, not stored. All or nothing.
 #[utoipa::path(
     post, path = "/v1/sync/delta", tag = "sync", operation_id = "push",
     security(("token" = [])),
+    params(PushQuery),
     request_body = PushRequest,
     responses((status = 200, description = "everything is on the disk", body = PushResponse), PushRefusals),
 )]
@@ -60,15 +71,21 @@ async fn push(
     State(app): State<Arc<App>>,
     encoding: Encoding,
     device: Device,
+    query: Result<Query<PushQuery>, QueryRejection>,
     body: RawBody,
 ) -> Result<Reply, Refusal> {
+    let Query(PushQuery { unsent }) = query.map_err(|error| malformed(&error))?;
     let now_ms = clock::now_ms();
     let messages_count_max = app.config.messages_count_max;
     let batch = blocking(move || decode(body, messages_count_max, now_ms)).await?;
-    let seen = device.seen(now_ms);
-    let stored = device.vault.store(batch, Quota::UNLIMITED, Some(seen)).await?;
+    let seen = Seen { unsent, ..device.seen(now_ms) };
+    let Device { session, vault } = device;
+    let stored = vault.store(batch, app.quota(&session), Some(seen)).await?;
     let Stored { stored, known, after } = stored;
     app.metrics.pushed(stored, known);
+    if stored > 0 {
+        app.listeners.stored(session.account, after);
+    }
     let fingerprint = Some(after.fingerprint.into());
     let response = PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms };
     Ok(Reply::ok(encoding, &response))
@@ -102,6 +119,21 @@ struct PullQuery {
     /// Messages in the answer at most.
     #[param(minimum = 1, default = 10_000)]
     limit: Option<usize>,
+    /// Under which name the device stamps its changes: 16 lower-case hex digits.
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$")]
+    #[serde(default, deserialize_with = "node")]
+    node: Option<Node>,
+    /// Changes that the device has yet to send, this moment.
+    unsent: Option<u64>,
+}
+
+/// One spelling only, as everywhere.
+fn node<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Node>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let node = u64::from_str_radix(&text, 16).ok().map(Node);
+    let is_canonical = |node: &Node| node.to_string() == text;
+    let expected = || D::Error::custom("node is 16 lower-case hex digits");
+    node.filter(is_canonical).map(Some).ok_or_else(expected)
 }
 
 refusals!(PullRefusals: TOKEN, [Malformed, TooLarge]);
@@ -119,7 +151,8 @@ async fn pull(
     device: Device,
     query: Result<Query<PullQuery>, QueryRejection>,
 ) -> Result<Reply, Refusal> {
-    let Query(PullQuery { cursor, limit }) = query.map_err(|error| malformed(&error))?;
+    let Query(PullQuery { cursor, limit, node, unsent }) =
+        query.map_err(|error| malformed(&error))?;
     let count_max = app.config.messages_count_max;
     let limit = limit.unwrap_or(LIMIT_DEFAULT.min(count_max));
     if limit == 0 {
@@ -130,7 +163,7 @@ async fn pull(
         return Err(Refusal::new(ErrorCode::TooLarge, message));
     }
     let now_ms = clock::now_ms();
-    let seen = device.seen(now_ms);
+    let seen = Seen { node, unsent, ..device.seen(now_ms) };
     let page = device.vault.page(cursor, limit, protocol::PAGE_BYTES_MAX, Some(seen)).await?;
     app.metrics.pulled(page.messages.len());
     blocking(move || Ok(Reply::ok(encoding, &to_response(page, now_ms)))).await

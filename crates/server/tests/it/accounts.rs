@@ -73,6 +73,32 @@ fn devices_are_listed_with_what_is_known_of_them() {
 }
 
 #[test]
+fn a_device_says_who_it_is_and_what_it_has_to_send() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let (_, phone) = server.client("ada");
+    let told = || {
+        let list = server.get("/v1/clients", &token).json();
+        let phone = &list["clients"][1];
+        (phone["node"].clone(), phone["unsent"].clone(), phone["behind"].clone())
+    };
+    server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b"), (3, "c")]));
+    assert_eq!(told(), (json!(""), json!(0), json!(3)));
+    let node = "00000000000000ab";
+    server.get(&format!("/v1/sync/delta?limit=1&node={node}&unsent=5"), &phone);
+    server.post("/v1/sync/delta", &token, &push(&[]));
+    assert_eq!(told(), (json!(node), json!(5), json!(2)));
+    server.post("/v1/sync/delta", &phone, &push(&[(4, "d")]));
+    assert_eq!(told(), (json!(node), json!(4), json!(3)));
+    server.post("/v1/sync/delta?unsent=0", &phone, &push(&[(4, "d")]));
+    assert_eq!(told(), (json!(node), json!(0), json!(3)));
+    let list = server.get("/v1/clients", &token).json();
+    let state = server.post("/v1/sync/delta", &token, &push(&[])).json();
+    assert_eq!((&list["cursor"], &list["fingerprint"]), (&json!(4), &state["fingerprint"]));
+    assert!(list["now_ms"].as_u64().unwrap() > 1_700_000_000_000);
+}
+
+#[test]
 fn a_revoked_device_takes_those_with_it_that_it_registered() {
     let server = Running::new();
     let token = server.account("ada");

@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use accounts::{AccountLimits, Accounts, KdfCost, Login};
+use engine::{Databases, Limits};
 use prost::Message as _;
 use protocol::PushRequest;
 use serde_json::json;
@@ -72,7 +74,9 @@ fn the_limit_of_an_answer_is_the_server_s() {
     server.post("/v1/sync/delta", &token, &request).refused("too_large");
     server.get("/v1/sync/delta?limit=4", &token).refused("too_large");
     assert_eq!(server.get("/v1/sync/delta?limit=3", &token).status, 200);
-    for query in ["limit=0", "limit=-1", "limit=x", "cursor=-1", "cursor=1.5", "curser=1"] {
+    let nodes = ["node=1", "node=00000000000000AB", "node=+00000000000000a", "unsent=-1"];
+    let queries = ["limit=0", "limit=-1", "limit=x", "cursor=-1", "cursor=1.5", "curser=1"];
+    for query in queries.into_iter().chain(nodes) {
         server.get(&format!("/v1/sync/delta?{query}"), &token).refused("malformed");
     }
     server.get("/v1/sync/full?cursor=x", &token).refused("malformed");
@@ -82,10 +86,42 @@ fn the_limit_of_an_answer_is_the_server_s() {
 fn an_account_has_only_so_many_devices() {
     let server = Running::new();
     let token = server.account("ada");
-    let refused = (0..accounts::CLIENTS_COUNT_MAX)
+    let refused = (0..accounts::CLIENTS_COUNT_DEFAULT)
         .map(|_| server.post("/v1/clients", &token, &json!({})))
         .find(|answer| answer.status != 201);
-    refused.expect("there is a limit").refused("too_large");
+    let refused = refused.expect("there is a limit");
+    refused.refused("quota_exceeded");
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("500 devices"));
+}
+
+#[test]
+fn an_account_holds_only_so_much_and_can_be_given_more() {
+    let server = Running::with(|config| config.limits.messages_max = 2);
+    let (ada, bob) = (server.account("ada"), server.account("bob"));
+    let messages = push(&[(1, "a"), (2, "b"), (3, "c")]);
+    let refused = server.post("/v1/sync/delta", &ada, &messages);
+    refused.refused("quota_exceeded");
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("2 messages"));
+    assert_eq!(server.get("/v1/sync/delta", &ada).json()["messages"], json!([]));
+    server.post("/v1/sync/delta", &bob, &push(&[(1, "a"), (2, "b")]));
+
+    // Another process has its say at the next request.
+    let databases = Databases::start(Limits::default()).unwrap();
+    let cost = KdfCost::insecure_for_tests(1);
+    let accounts = Accounts::open(&databases, server.data.path(), cost).unwrap();
+    let login = Login::parse("ada").unwrap();
+    let own = AccountLimits { messages_max: Some(3), bytes_max: Some(2), clients_max: Some(1) };
+    accounts.change_limits(&login, move |limits| *limits = own).unwrap();
+    let refused = server.post("/v1/sync/delta", &ada, &messages);
+    refused.refused("quota_exceeded");
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("2 bytes"));
+    server.post("/v1/clients", &ada, &json!({})).refused("quota_exceeded");
+    accounts.change_limits(&login, |limits| limits.bytes_max = None).unwrap();
+    assert_eq!(server.post("/v1/sync/delta", &ada, &messages).json()["stored"], 3);
+    // What is known takes no place, and full vaults are read.
+    assert_eq!(server.post("/v1/sync/delta", &ada, &messages).json()["known"], 3);
+    assert_eq!(server.get("/v1/sync/delta", &ada).json()["messages"], messages["messages"]);
+    server.post("/v1/sync/delta", &bob, &push(&[(3, "c")])).refused("quota_exceeded");
 }
 
 /// A connection that speaks byte by byte.

@@ -8,6 +8,7 @@
 mod accounts;
 mod bad_input;
 mod document;
+mod events;
 mod limits;
 mod openapi;
 mod operation;

@@ -17,6 +17,7 @@ const CALLS: &[(&str, &str)] = &[
     ("GET", "/v1/openapi.json"),
     ("GET", "/v1/sync/delta"),
     ("POST", "/v1/sync/delta"),
+    ("GET", "/v1/sync/events"),
     ("GET", "/v1/sync/full"),
     ("POST", "/v1/accounts"),
     ("PUT", "/v1/accounts/password"),

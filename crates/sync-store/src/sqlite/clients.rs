@@ -61,7 +61,8 @@ pub(crate) fn remove(db: &Connection, ids: &[ClientId]) -> Result<()> {
 }
 
 /// The device has sent messages, of which some were new. If it had all that was there before, it
-/// has all that is there after.
+/// has all that is there after. Unless it says how many it has yet to send, those that it sent are
+/// so many fewer.
 pub(crate) fn pushed(
     db: &Connection,
     seen: &Seen,
@@ -71,8 +72,8 @@ pub(crate) fn pushed(
 ) -> Result<()> {
     db.prepare_cached(
         "UPDATE client SET seen_ms = ?2, cursor = iif(cursor = ?3, ?4, cursor),
-             unsent = max(unsent - ?6, 0)
-         WHERE id = ?1 AND (seen_ms + ?5 <= ?2 OR ?3 <> ?4 OR unsent > 0)",
+             unsent = coalesce(?7, max(unsent - ?6, 0))
+         WHERE id = ?1 AND (seen_ms + ?5 <= ?2 OR ?3 <> ?4 OR max(unsent, coalesce(?7, 0)) > 0)",
     )?
     .execute(params![
         seen.client.as_str(),
@@ -80,7 +81,8 @@ pub(crate) fn pushed(
         to_column(before),
         to_column(after),
         to_column(SEEN_LAG_MS_MAX),
-        to_column(sent)
+        to_column(sent),
+        seen.unsent.map(to_column)
     ])?;
     Ok(())
 }

@@ -96,6 +96,14 @@ pub(crate) async fn a_client_says_who_it_is_and_what_it_has_to_send(bed: &Bed) {
     assert_eq!((told().await.node, told().await.unsent), (Some(Node(u64::MAX)), 1));
     push(&vault, vec![message(1, "a"), message(2, "b")], Some(seen(&phone, 102))).await.unwrap();
     assert_eq!(told().await.unsent, 0);
+    // It counts notes, of which several may become one message: it says what is left.
+    let left = |unsent, now_ms| Seen { unsent: Some(unsent), ..seen(&phone, now_ms) };
+    push(&vault, vec![message(3, "c")], Some(left(5, 103))).await.unwrap();
+    assert_eq!((told().await.node, told().await.unsent), (Some(Node(u64::MAX)), 5));
+    push(&vault, vec![message(3, "c")], Some(left(0, 104))).await.unwrap();
+    assert_eq!(told().await.unsent, 0);
+    push(&vault, vec![message(3, "c")], Some(left(2, 105))).await.unwrap();
+    assert_eq!(told().await.unsent, 2);
 }
 
 pub(crate) async fn who_is_not_registered_is_not_noted(bed: &Bed) {

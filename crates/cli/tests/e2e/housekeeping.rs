@@ -1,0 +1,120 @@
+//! What operators and users do about accounts that grow and devices that are gone.
+
+use serde_json::{Value, json};
+
+use crate::processes::{Server, json, sql, warren};
+use crate::support::{Place, check_equal, clients, sync, track_all};
+
+const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, x)";
+
+fn limit(place: &Place, limits: &[&str]) -> Value {
+    let command = [&["account", "limit", "ada", "--data", &place.data], limits].concat();
+    json(&command)["limits"].clone()
+}
+
+#[test]
+fn a_full_account_takes_nothing_more_until_it_is_given_more() {
+    let place = Place::new();
+    let server = Server::start(&place.data, &["--account-messages-max", "3"]);
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    sql(&a, SCHEMA);
+    track_all(&a);
+    place.sign_in("sync", &a, &server.address);
+    place.sign_in("clone", &b, &server.address);
+    sql(&a, "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')");
+    let refused = warren(&["sync", &a, "--json"]);
+    refused.refused("quota_exceeded");
+    let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("3 changes stay unsent"), "{message}");
+    assert!(message.contains("3 messages"), "{message}");
+    assert_eq!(json(&["status", &a])["unsent"], 3);
+
+    // It goes on taking: what fits, and what others sent.
+    sql(&b, "INSERT INTO t VALUES (9, 'of b')");
+    assert_eq!(sync(&b)["sent"], 1);
+    warren(&["sync", &a, "--json"]).refused("quota_exceeded");
+    assert_eq!(sql(&a, "SELECT x FROM t WHERE id = 9"), "of b");
+    assert_eq!(sql(&b, "SELECT count(*) FROM t"), "1");
+
+    // A running server follows at once.
+    assert_eq!(limit(&place, &["--messages", "5", "--bytes", "1000000"])["messages_max"], 5);
+    assert_eq!(sync(&a)["sent"], 3);
+    sync(&b);
+    check_equal(&a, &b);
+    place.check_vault(5);
+    limit(&place, &["--messages", "default"]);
+    sql(&a, "DELETE FROM t WHERE id = 9");
+    warren(&["sync", &a, "--json"]).refused("quota_exceeded");
+    let own = limit(&place, &["--messages", "100", "--bytes", "default", "--devices", "2"]);
+    let expected = json!({"messages_max": 100, "bytes_max": null, "devices_max": 2});
+    assert_eq!(own, expected);
+    assert_eq!(limit(&place, &[]), expected, "without a limit it shows them");
+    sync(&a);
+    let clone = [&["clone", &place.at("c.db"), "--json"], &place.first_time(&server.address)[..]];
+    warren(&clone.concat()).refused("quota_exceeded");
+    for wrong in [["--devices", "901"], ["--messages", "-1"], ["--bytes", "many"]] {
+        let ran =
+            warren(&[&["account", "limit", "ada", "--data", &place.data], &wrong[..]].concat());
+        assert_eq!(ran.status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn an_account_is_shown_from_outside_and_with_its_password_from_inside() {
+    let place = Place::new();
+    let server = place.serve();
+    let a = place.at("a.db");
+    sql(&a, SCHEMA);
+    track_all(&a);
+    json(&[&["sync", &a, "--name", "laptop"], &place.first_time(&server.address)[..]].concat());
+    limit(&place, &["--devices", "7"]);
+    let outside = json(&["account", "show", "ada", "--data", &place.data]);
+    assert_eq!((&outside["devices"], &outside["open"]), (&json!(1), &Value::Null), "{outside}");
+    assert_eq!(outside["limits"]["devices_max"], 7);
+    assert!(outside["file_bytes"].as_u64().unwrap() > 4_096, "{outside}");
+    let inside = place.operator(&["account", "show", "ada"])["open"].clone();
+    assert_eq!((&inside["messages"], &inside["cursor"]), (&json!(1), &json!(1)), "{inside}");
+    let client = &inside["clients"][0];
+    assert_eq!((&client["name"], &client["behind"]), (&json!("laptop"), &json!(0)), "{client}");
+    let show = ["account", "show", "ada", "--data", &place.data, "--password-file"];
+    let people = warren(&[&show[..], &[&place.password]].concat()).succeeded().stdout;
+    for part in ["devices 7", "1 devices; the file has ", "1 messages, ", "0 unsent, 0 to fetch"] {
+        assert!(people.contains(part), "no {part} in {people}");
+    }
+    let nobody = ["account", "show", "eve", "--data", &place.data, "--json"];
+    warren(&nobody).refused("not_found");
+}
+
+#[test]
+fn devices_that_were_not_seen_for_long_are_revoked_together_but_never_the_one_that_asks() {
+    let place = Place::new();
+    let server = place.serve();
+    let (a, b, c) = (place.at("a.db"), place.at("b.db"), place.at("c.db"));
+    sql(&a, SCHEMA);
+    track_all(&a);
+    place.sign_in("sync", &a, &server.address);
+    for file in [&b, &c] {
+        place.sign_in("clone", file, &server.address);
+    }
+    let unseen =
+        |span: &str| json(&["client", "list", &a, "--unseen-for", span])["clients"].clone();
+    assert_eq!(unseen("90d"), json!([]));
+    assert_eq!(unseen("0s").as_array().unwrap().len(), 3);
+    let revoke = ["client", "revoke", "--unseen-for", "0s", &a, "--json"];
+    warren(&revoke).refused("failed");
+    assert_eq!(clients(&a).len(), 3, "without --yes nothing happens");
+    let long = json(&["client", "revoke", "--unseen-for", "1w", &a, "--yes"]);
+    assert_eq!(long["revoked"], json!([]));
+    let revoked = warren(&[&revoke[..], &["--yes"]].concat()).succeeded().value();
+    assert_eq!(revoked["revoked"].as_array().unwrap().len(), 2);
+    sync(&a);
+    for file in [&b, &c] {
+        warren(&["sync", file, "--json"]).refused("invalid_token");
+    }
+    // The operator is no device: all may go.
+    let operator = ["client", "revoke", "--unseen-for", "0s", "--yes", "--login", "ada"];
+    assert_eq!(place.operator(&operator)["revoked"].as_array().unwrap().len(), 1);
+    warren(&["sync", &a, "--json"]).refused("invalid_token");
+    let wrong = warren(&["client", "list", &a, "--unseen-for", "90"]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", wrong.stdout);
+}

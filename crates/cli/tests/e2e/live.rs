@@ -1,0 +1,183 @@
+//! `warren sync --watch`: what one device's program writes appears in the other's file.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::processes::{Server, json, sql, start};
+use crate::proxy::Proxy;
+use crate::support::{Place, check_equal, clients, sync, track_all};
+
+/// Far more than it takes: a test that waits for ever is worse than one that fails.
+const DEADLINE: Duration = Duration::from_secs(90);
+/// How often a file is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A running `warren sync FILE --watch --json`.
+struct Watch {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Watch {
+    fn start(file: &str) -> Self {
+        let mut child = start(&["sync", file, "--watch", "--json"]);
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (tell, lines) = sync_channel(1_000);
+        std::thread::spawn(move || {
+            for line in stdout.lines() {
+                // The test may have seen enough.
+                drop(tell.send(line.unwrap()));
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// Waits for a line that says so.
+    #[track_caller]
+    fn until(&self, is_it: impl Fn(&Value) -> bool) -> Value {
+        let mut seen = Vec::new();
+        loop {
+            let line = self.lines.recv_timeout(DEADLINE);
+            let line = line.unwrap_or_else(|error| panic!("{error} after {seen:?}"));
+            let value: Value = serde_json::from_str(&line).unwrap();
+            if is_it(&value) {
+                return value;
+            }
+            seen.push(value);
+        }
+    }
+
+    /// Sends a signal, and waits for the end; returns the exit status.
+    fn end(mut self, signal: &str) -> Option<i32> {
+        let kill = format!("kill -{signal} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+
+    /// Waits until it has ended by itself; returns the exit status, and what it had to say yet.
+    fn ended(mut self) -> (Option<i32>, Vec<Value>) {
+        let mut said = Vec::new();
+        loop {
+            match self.lines.recv_timeout(DEADLINE) {
+                Ok(line) => said.push(serde_json::from_str(&line).unwrap()),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it goes on: {said:?}"),
+            }
+        }
+        (self.child.wait().unwrap().code(), said)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Then there is nothing to end.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Waits until a query of a file has this answer.
+#[track_caller]
+#[expect(clippy::disallowed_methods, reason = "a deadline for what another process does")]
+fn until(file: &str, query: &str, expected: &str) {
+    let end = Instant::now() + DEADLINE;
+    loop {
+        let found = sql(file, query);
+        if found == expected {
+            return;
+        }
+        assert!(Instant::now() < end, "{found} for {query}, not {expected}");
+        std::thread::park_timeout(LOOK);
+    }
+}
+
+/// Two devices with one row, reached through a proxy.
+fn pair() -> (Place, Server, Proxy, String, String) {
+    let place = Place::new();
+    let server = place.serve();
+    let proxy = Proxy::to(&server.address);
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'one')");
+    track_all(&a);
+    place.sign_in("sync", &a, &proxy.address);
+    place.sign_in("clone", &b, &proxy.address);
+    (place, server, proxy, a, b)
+}
+
+fn is_synced(value: &Value) -> bool {
+    value["event"] == "synced" && value["equal"] == true
+}
+
+#[test]
+fn what_is_written_to_one_file_appears_in_the_other_and_outlives_the_server() {
+    let (place, server, proxy, a, b) = pair();
+    let watches = [&a, &b].map(|file| Watch::start(file));
+    for watch in &watches {
+        watch.until(is_synced);
+    }
+    sql(&a, "INSERT INTO t VALUES (2, 'two')");
+    until(&b, "SELECT x FROM t WHERE id = 2", "two");
+    sql(&b, "UPDATE t SET x = 'zwei' WHERE id = 2");
+    until(&a, "SELECT x FROM t WHERE id = 2", "zwei");
+
+    server.kill();
+    for watch in &watches {
+        assert_eq!(watch.until(|value| value["event"] == "waiting")["code"], "unreachable");
+    }
+    sql(&a, "INSERT INTO t VALUES (3, 'of a, offline')");
+    sql(&b, "INSERT INTO t VALUES (4, 'of b, offline')");
+    let server = place.serve();
+    proxy.turn_to(&server.address);
+    until(&a, "SELECT count(*) FROM t", "4");
+    until(&b, "SELECT count(*) FROM t", "4");
+    sql(&a, "DELETE FROM t WHERE id = 1");
+    until(&b, "SELECT count(*) FROM t", "3");
+
+    let [of_a, of_b] = watches;
+    assert_eq!((of_a.end("INT"), of_b.end("TERM")), (Some(0), Some(0)));
+    sync(&a);
+    sync(&b);
+    check_equal(&a, &b);
+}
+
+#[test]
+fn a_revoked_device_is_told_so() {
+    let (_place, _server, _proxy, a, b) = pair();
+    let watch = Watch::start(&b);
+    watch.until(is_synced);
+    let listed = clients(&a);
+    let other = listed.iter().find(|client| client["current"] == false).unwrap();
+    json(&["client", "revoke", other["client_id"].as_str().unwrap(), &a]);
+    let (status, said) = watch.ended();
+    assert_eq!(status, Some(1), "{said:?}");
+    assert_eq!(said.last().unwrap()["error"]["code"], "invalid_token", "{said:?}");
+}
+
+#[test]
+fn a_watch_without_anything_to_do_does_next_to_nothing() {
+    let (_place, _server, _proxy, a, _b) = pair();
+    let watch = Watch::start(&a);
+    watch.until(is_synced);
+    sql(&a, "INSERT INTO t VALUES (2, 'two')");
+    watch.until(|value| value["sent"] == 1);
+    // It hears of its own push, too, and makes nothing of it. Whatever else happens on this machine: processor time is the process' own.
+    let before = processor_ticks(&watch.child);
+    let said = watch.lines.recv_timeout(Duration::from_secs(3));
+    assert_eq!(said, Err(RecvTimeoutError::Timeout));
+    let ticks = processor_ticks(&watch.child) - before;
+    // A hundred a second.
+    assert!(ticks <= 15, "{ticks} ticks in 3 seconds");
+    assert_eq!(watch.end("INT"), Some(0));
+}
+
+/// User and system time, as Linux counts them.
+fn processor_ticks(child: &Child) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
+    // Fields 14 and 15 of proc_pid_stat(5); the third is the first after the name.
+    fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}

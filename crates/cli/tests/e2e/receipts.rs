@@ -1,0 +1,99 @@
+//! What the devices of an account know of each other.
+
+use serde_json::{Value, json};
+
+use crate::processes::{json, sql, start, warren};
+use crate::proxy::{Event, Proxy, Then};
+use crate::support::{Place, clients, sync, track_all};
+
+/// More than a sync of one change takes.
+const BYTES_MAX: u64 = 4_000;
+/// Less than any request of a sync.
+const STEP_BYTES: u64 = 60;
+
+/// The device that asks, and the other one.
+#[track_caller]
+fn listed(file: &str) -> (Value, Value) {
+    let (mine, other): (Vec<Value>, Vec<Value>) =
+        clients(file).into_iter().partition(|client| client["current"] == true);
+    assert_eq!((mine.len(), other.len()), (1, 1));
+    (mine[0].clone(), other[0].clone())
+}
+
+/// Cuts syncs of a file a little later each time, until another device sees this.
+fn cut_until(file: &str, proxy: &Proxy, is_seen: impl Fn() -> bool) {
+    let mut bytes = STEP_BYTES;
+    while !is_seen() {
+        assert!(bytes < BYTES_MAX, "it was never seen");
+        let mut process = start(&["sync", file, "--json"]);
+        let watch = proxy.watch(bytes, Then::Hold, &mut process);
+        match watch.next() {
+            Event::Passed => process.kill().unwrap(),
+            Event::Ended(text) => panic!("it came through: {text}"),
+        }
+        process.wait().unwrap();
+        bytes += STEP_BYTES;
+    }
+}
+
+#[test]
+fn what_a_device_could_not_send_is_seen_by_the_others() {
+    let place = Place::new();
+    let server = place.serve();
+    let proxy = Proxy::to(&server.address);
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'one')");
+    track_all(&a);
+    place.sign_in("sync", &a, &server.address);
+    json(&[&["clone", &b, "--name", "phone"], &place.first_time(&proxy.address)[..]].concat());
+    let (_, other) = listed(&a);
+    assert_eq!((&other["unsent"], &other["behind"]), (&json!(0), &json!(0)), "{other}");
+    let node = json(&["status", &b, "--offline"])["node"].clone();
+    assert_eq!(other["node"], node);
+
+    sql(&b, "INSERT INTO t VALUES (2, 'two')");
+    cut_until(&b, &proxy, || listed(&a).1["unsent"] == 1);
+    let status = json(&["status", &a]);
+    assert_eq!(status["receipt"]["equal"], true, "nothing of it has come through: {status}");
+    let text = warren(&["status", &a]).succeeded().stdout;
+    let receipt = text.lines().find(|line| line.starts_with("server holds ")).unwrap();
+    assert!(receipt.starts_with("server holds 2 of 2 changes, sets equal; phone "), "{receipt}");
+    assert!(receipt.ends_with(", 1 unsent, in step"), "{receipt}");
+
+    // The same from the other side, and then it has sent it.
+    sql(&a, "INSERT INTO t VALUES (3, 'three')");
+    assert_eq!(sync(&a)["sent"], 1);
+    let receipt = json(&["status", &b])["receipt"].clone();
+    assert_eq!((&receipt["to_send"], &receipt["to_fetch"]), (&json!(1), &json!(1)), "{receipt}");
+    assert_eq!(listed(&a).1["behind"], 1);
+    sync(&b);
+    let (_, other) = listed(&a);
+    assert_eq!((&other["unsent"], &other["behind"]), (&json!(0), &json!(0)), "{other}");
+    sync(&a);
+    let name = "SELECT name FROM warren_device WHERE printf('%016x', node) = '";
+    assert_eq!(sql(&a, &format!("{name}{}'", node.as_str().unwrap())), "phone");
+}
+
+#[test]
+fn without_a_server_status_says_what_the_last_sync_saw() {
+    let place = Place::new();
+    let server = place.serve();
+    let a = place.at("a.db");
+    sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    track_all(&a);
+    assert_eq!(json(&["status", &a])["receipt"], Value::Null);
+    place.sign_in("sync", &a, &server.address);
+    assert_eq!(json(&["status", &a, "--offline"])["receipt"], Value::Null);
+    assert_eq!(json(&["status", &a])["receipt"]["server_count"], 1);
+    let id = listed_one(&a);
+    json(&["client", "revoke", &id, &a]);
+    assert_eq!(json(&["status", &a])["receipt_error"]["code"], "invalid_token");
+    server.kill();
+    let status = json(&["status", &a]);
+    assert_eq!(status["receipt_error"]["code"], "unreachable");
+    assert_eq!(status["remote"]["server_count"], 1);
+}
+
+fn listed_one(file: &str) -> String {
+    clients(file)[0]["client_id"].as_str().unwrap().to_owned()
+}

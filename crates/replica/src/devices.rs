@@ -1,0 +1,71 @@
+//! What this file remembers of the account's devices, and whether it has changed.
+
+use std::collections::HashMap;
+
+use crdt::{Fingerprint, Node};
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::log;
+use crate::meta::{self, Key};
+use crate::replica::Replica;
+
+impl Replica {
+    /// Remembers what people call the devices that stamp changes: `warren_device`. Devices that are
+    /// gone keep their names, as their changes stay.
+    pub fn remember_devices(&self, devices: &[(Node, String)]) -> Result<()> {
+        self.transaction(|db| {
+            let mut insert = db.prepare_cached(
+                "INSERT INTO warren_device VALUES (?1, ?2) ON CONFLICT (node)
+                 DO UPDATE SET name = excluded.name WHERE name <> excluded.name",
+            )?;
+            for (node, name) in devices {
+                insert.execute((node.0.cast_signed(), name))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A number that is another one after any other program has written to the file. Costs a look
+    /// at the file's header.
+    pub fn data_version(&self) -> Result<i64> {
+        Ok(self.db.query_row("PRAGMA data_version", [], |row| row.get(0))?)
+    }
+
+    /// All messages that this device has.
+    pub fn fingerprint(&self) -> Result<Fingerprint> {
+        meta::fingerprint(&self.db)
+    }
+
+    /// Changes that the server has yet to get: messages, and what the triggers have noted.
+    pub fn to_send(&self) -> Result<u64> {
+        to_send(&self.db)
+    }
+}
+
+/// [`Replica::to_send`]
+pub(crate) fn to_send(db: &Connection) -> Result<u64> {
+    let noted: i64 = db.query_row("SELECT count(*) FROM warren_outbox", [], |row| row.get(0))?;
+    Ok(noted.cast_unsigned() + log::unsent_count(db)?)
+}
+
+/// The names of the devices that have one here.
+pub(crate) struct Devices(HashMap<Node, String>);
+
+impl Devices {
+    pub(crate) fn load(db: &Connection) -> Result<Self> {
+        let mut statement = db.prepare("SELECT node, name FROM warren_device")?;
+        let rows = statement
+            .query_map([], |row| Ok((Node(row.get::<_, i64>(0)?.cast_unsigned()), row.get(1)?)))?;
+        let mut names: HashMap<_, _> = rows.collect::<rusqlite::Result<_>>()?;
+        if let Some(own) = meta::get(db, Key::DeviceName)? {
+            names.insert(meta::node(db)?, own);
+        }
+        Ok(Self(names))
+    }
+
+    /// The device's name, or else its node's 16 digits.
+    pub(crate) fn name(&self, node: Node) -> String {
+        self.0.get(&node).cloned().unwrap_or_else(|| node.to_string())
+    }
+}

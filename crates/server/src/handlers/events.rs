@@ -1,0 +1,143 @@
+//! `/v1/sync/events`: tells a device that its vault has something new.
+//!
+//! # Invariants
+//! - The first event says how the vault stands; what is stored after that is heard, once or
+//!   together with what came later.
+//! - Before each event and each keep-alive the device is looked up: a revoked one hears nothing
+//!   more. Revoking over HTTP makes every listener of the account look at once; revoking on the
+//!   data directory ends the stream within [`KEEP_ALIVE`].
+//! - A listener holds neither its token nor its vault.
+//!
+//! # Not here
+//! - A device that takes nothing of what it is sent → `socket.rs`.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use accounts::ClientId;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hyper::body::{Body, Frame};
+use protocol::VaultState;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::{App, blocking};
+use crate::error::Refusal;
+use crate::extract::Device;
+use crate::listeners::Listener;
+use crate::openapi::{TOKEN, refusals};
+
+/// Less than the minute after which proxies and routers forget a connection that says nothing.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+/// A comment, which no reader of events sees.
+const COMMENT: &[u8] = b":\n\n";
+/// Tells nginx to pass on what it gets at once.
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(events))
+}
+
+refusals!(EventsRefusals: TOKEN, []);
+
+/// How the vault stands, at once and whenever a push has stored something new: Server-Sent Events
+/// named `cursor`, with a `VaultState` as their data and its cursor as their id.
+///
+/// Comments are sent between them as a sign of life. The stream ends when the device is revoked or
+/// the server stops.
+#[utoipa::path(
+    get, path = "/v1/sync/events", tag = "sync", operation_id = "events",
+    security(("token" = [])),
+    responses(
+        (status = 200, description = "events, until the device goes", content_type = "text/event-stream", body = String),
+        EventsRefusals,
+    ),
+)]
+async fn events(State(app): State<Arc<App>>, device: Device) -> Result<Response, Refusal> {
+    let Device { session, vault } = device;
+    // Listens first: what is stored before the state is read is in it, and what is stored after it
+    // is heard.
+    let listener = app.listeners.listen(session.account)?;
+    let state = vault.state().await?;
+    let first = VaultState::new(state.cursor, state.fingerprint).to_event().into();
+    let listening =
+        Listening { app, listener, client: session.client_id, told_cursor: state.cursor };
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static(protocol::EVENT_STREAM)),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (ACCEL_BUFFERING, HeaderValue::from_static("no")),
+    ];
+    let body = Events { first: Some(first), next: Box::pin(listening.next()) };
+    Ok((headers, axum::body::Body::new(body)).into_response())
+}
+
+/// A listener between two events.
+struct Listening {
+    app: Arc<App>,
+    listener: Listener,
+    client: ClientId,
+    /// The newest arrival number that it has been told of.
+    told_cursor: u64,
+}
+
+impl Listening {
+    /// Waits for what is to be sent next; `None` is the end.
+    async fn next(mut self) -> Option<(Bytes, Self)> {
+        let heard = tokio::time::timeout(KEEP_ALIVE, self.listener.news.changed()).await;
+        let is_stopping = matches!(heard, Ok(Err(_)));
+        if is_stopping || !self.is_registered().await {
+            return None;
+        }
+        let news = *self.listener.news.borrow_and_update();
+        let newer = news.state.filter(|state| state.cursor > self.told_cursor);
+        let bytes = newer.map_or(Bytes::from_static(COMMENT), |state| {
+            self.told_cursor = state.cursor;
+            VaultState::new(state.cursor, state.fingerprint).to_event().into()
+        });
+        Some((bytes, self))
+    }
+
+    /// Whether the device may still listen. If the accounts cannot be read, it may ask again.
+    async fn is_registered(&self) -> bool {
+        let (app, client) = (Arc::clone(&self.app), self.client.clone());
+        let found = blocking(move || Ok(app.accounts.is_registered(&client)?)).await;
+        found.unwrap_or_else(|refusal| {
+            tracing::warn!(code = %refusal.code, cause = ?refusal.cause, "a listener was let go");
+            false
+        })
+    }
+}
+
+/// The body of the answer.
+struct Events {
+    first: Option<Bytes>,
+    next: Next,
+}
+
+/// What is sent next, and who waits for what comes after it.
+type Next = Pin<Box<dyn Future<Output = Option<(Bytes, Listening)>> + Send>>;
+
+impl Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        Poll::Ready(ready!(self.next.as_mut().poll(context)).map(|(bytes, listening)| {
+            self.next = Box::pin(listening.next());
+            Ok(Frame::data(bytes))
+        }))
+    }
+}

@@ -1,0 +1,197 @@
+//! Listening: who hears what, and when a stream ends.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use accounts::{Accounts, ClientId, KdfCost};
+use engine::{Databases, Limits};
+use serde_json::{Value, json};
+
+use crate::{Running, bearer, push};
+
+/// A device that listens.
+struct Listener {
+    head: String,
+    /// Whether the server has ended the stream, rather than the connection under it.
+    is_ended: bool,
+    reader: BufReader<TcpStream>,
+}
+
+impl Listener {
+    /// Asks, and reads the answer's head.
+    fn ask(server: &Running, token: &str) -> Self {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        // A test that waits for ever is worse than one that fails.
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+        write!(
+            stream,
+            "GET /v1/sync/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+             authorization: {}\r\n\r\n",
+            bearer(token)
+        )
+        .unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        Self { head, is_ended: false, reader }
+    }
+
+    /// Asks, and is told how the vault stands.
+    fn start(server: &Running, token: &str, cursor: u64) -> Self {
+        let mut listener = Self::ask(server, token);
+        assert!(listener.head.starts_with("HTTP/1.1 200 OK\r\n"), "{}", listener.head);
+        assert!(listener.head.contains("content-type: text/event-stream\r\n"), "{}", listener.head);
+        assert_eq!(listener.next().expect("the present state")["cursor"], cursor);
+        listener
+    }
+
+    /// The next event; `None` at the end of the stream.
+    fn next(&mut self) -> Option<Value> {
+        let (mut id, mut comments_count) = (None, 0);
+        loop {
+            let mut line = String::new();
+            if self.reader.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            // So many signs of life, and nothing else: it will not come any more.
+            comments_count += u32::from(line == ":\n");
+            assert!(comments_count < 3, "neither an event nor the end");
+            // The last chunk of the body has no bytes (RFC 9112 §7.1).
+            self.is_ended |= line == "0\r\n";
+            if let Some(text) = line.strip_prefix("id: ") {
+                id = Some(text.trim().to_owned());
+            }
+            if let Some(data) = line.strip_prefix("data: ") {
+                let data: Value = serde_json::from_str(data).unwrap();
+                assert_eq!(id.unwrap(), data["cursor"].to_string());
+                return Some(data);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_pushed_is_heard_by_the_account_s_devices_and_by_nobody_else() {
+    let server = Running::new();
+    let (ada, bob) = (server.account("ada"), server.account("bob"));
+    let (_, phone) = server.client("ada");
+    let mut listeners = [Listener::start(&server, &ada, 0), Listener::start(&server, &phone, 0)];
+    let mut bobs = Listener::start(&server, &bob, 0);
+
+    let stored = server.post("/v1/sync/delta", &phone, &push(&[(1, "a"), (2, "b")])).json();
+    // What is known already is no news.
+    server.post("/v1/sync/delta", &phone, &push(&[(2, "b")]));
+    for listener in &mut listeners {
+        let heard = listener.next().unwrap();
+        assert_eq!((&heard["cursor"], &heard["count"]), (&json!(2), &json!(2)));
+        assert_eq!(heard["digest"], stored["fingerprint"]["digest"]);
+    }
+    server.post("/v1/sync/delta", &ada, &push(&[(3, "c")]));
+    for listener in &mut listeners {
+        assert_eq!(listener.next().unwrap()["cursor"], 3);
+    }
+    // The first that bob hears is his own.
+    server.post("/v1/sync/delta", &bob, &push(&[(9, "bob's")]));
+    assert_eq!(bobs.next().unwrap()["cursor"], 1);
+    Listener::start(&server, &phone, 3);
+}
+
+#[test]
+fn without_a_token_nobody_listens() {
+    let server = Running::new();
+    server.get("/v1/sync/events", "").refused("invalid_token");
+    assert_eq!(Listener::ask(&server, "x").head.split(' ').nth(1), Some("401"));
+    let answer = server.send("POST", "/v1/sync/events", &[], ());
+    answer.refused("method_not_allowed");
+    let token = bearer(&server.account("ada"));
+    let answer = server.agent.head(format!("http://{}/v1/sync/events", server.address));
+    let answer = answer.header("authorization", &token).call().unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), answer.headers()["content-type"].as_bytes()),
+        (200, &b"text/event-stream"[..])
+    );
+}
+
+#[test]
+fn a_revoked_device_s_stream_ends_and_the_others_go_on() {
+    let server = Running::new();
+    let ada = server.account("ada");
+    let (phone, phone_token) = server.client("ada");
+    let copy = server.post("/v1/clients", &phone_token, &json!({})).client().1;
+    let mut revoked = [&phone_token, &copy].map(|token| Listener::start(&server, token, 0));
+    let mut stays = Listener::start(&server, &ada, 0);
+    assert_eq!(server.delete(&format!("/v1/clients/{phone}"), &ada).status, 204);
+    for listener in &mut revoked {
+        assert_eq!(listener.next(), None);
+    }
+    server.check_works(&ada);
+    assert_eq!(stays.next().unwrap()["cursor"], 1);
+}
+
+#[test]
+fn a_device_that_another_process_revoked_hears_nothing_more() {
+    let server = Running::new();
+    let ada = server.account("ada");
+    let (phone, phone_token) = server.client("ada");
+    let mut revoked = Listener::start(&server, &phone_token, 0);
+    let databases = Databases::start(Limits::default()).unwrap();
+    let cost = KdfCost::insecure_for_tests(1);
+    let accounts = Accounts::open(&databases, server.data.path(), cost).unwrap();
+    let account = accounts.list().unwrap()[0].account;
+    accounts.revoke(account, &phone.parse::<ClientId>().unwrap()).unwrap();
+    server.check_works(&ada);
+    assert_eq!(revoked.next(), None);
+}
+
+#[test]
+fn a_stopping_server_does_not_wait_for_listeners() {
+    let server = Running::new();
+    let ada = server.account("ada");
+    let mut listeners: Vec<_> = (0..3).map(|_| Listener::start(&server, &ada, 0)).collect();
+    server.stop();
+    for listener in &mut listeners {
+        assert_eq!(listener.next(), None);
+        assert!(listener.is_ended, "it was cut off when the server would wait no longer");
+    }
+}
+
+#[test]
+fn listeners_are_counted_and_limited_by_account_and_in_all() {
+    let server = Running::with(|config| {
+        config.account_listeners_max = 2;
+        config.connections_max = 30;
+    });
+    let (ada, bob) = (server.account("ada"), server.account("bob"));
+    let held = [&ada, &ada].map(|token| Listener::start(&server, token, 0));
+    assert!(Listener::ask(&server, &ada).head.starts_with("HTTP/1.1 503 "));
+    Listener::start(&server, &bob, 0);
+    let metrics = String::from_utf8(server.get("/metrics", "").body).unwrap();
+    assert!(metrics.lines().any(|line| line.starts_with("warren_listeners ")), "{metrics}");
+    drop(held);
+    // The server hears of it from the system.
+    while !Listener::ask(&server, &ada).head.starts_with("HTTP/1.1 200 ") {
+        std::thread::yield_now();
+    }
+    server.check_works(&ada);
+
+    let server = Running::with(|config| config.connections_max = 4);
+    let token = server.account("ada");
+    let _held = [0; 3].map(|_| Listener::start(&server, &token, 0));
+    assert_eq!(server.get("/v1/sync/delta", &token).status, 200, "a place for what ends");
+    server.get("/v1/sync/events", &token).refused("busy");
+}
+
+/// The accounts and two vaults: who listened with theirs open would keep the third out.
+#[test]
+fn a_listener_keeps_no_vault_open() {
+    let server = Running::with(|config| config.databases.open_count_max = 3);
+    let tokens = ["ada", "bob", "eve"].map(|login| server.account(login));
+    let mut listeners = tokens.each_ref().map(|token| Listener::start(&server, token, 0));
+    for (token, listener) in tokens.iter().zip(&mut listeners) {
+        server.check_works(token);
+        assert_eq!(listener.next().unwrap()["cursor"], 1);
+    }
+}
