@@ -48,9 +48,6 @@ impl Replica {
 }
 
 fn knows(db: &Connection, devices: &[(Node, String)]) -> Result<bool> {
-    if !db.table_exists(None, "warren_device")? {
-        return Ok(false);
-    }
     let mut find =
         db.prepare_cached("SELECT 1 FROM warren_device WHERE node = ?1 AND name = ?2")?;
     for (node, name) in devices {

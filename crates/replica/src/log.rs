@@ -80,19 +80,34 @@ impl<'a> Log<'a> {
             mark_sent(self.db, message.timestamp)?;
             return Ok(Kept::Known);
         }
-        if self.codec.has_key() {
-            // Of two contents that both open, two devices made one each; one that does not open
-            // is the server's doing, and no reason to change anything here.
-            let known = Message { timestamp: message.timestamp, content: known.into() };
-            for one in [message, &known] {
-                if let Err(refusal) = self.codec.decode(one) {
-                    // It has something there; sending it another content would be refused.
-                    mark_sent(self.db, message.timestamp)?;
-                    return Ok(Kept::Refused(refusal));
-                }
+        if !self.codec.has_key() {
+            return Ok(Kept::Conflict);
+        }
+        // Of two contents that both open, two devices made one each; one that does not open is some
+        // server's doing, and gives way to the true one.
+        let known = Message { timestamp: message.timestamp, content: known.into() };
+        match (self.codec.decode(message), self.codec.decode(&known)) {
+            (Ok(_), Ok(_)) => Ok(Kept::Conflict),
+            (Ok(_), Err(_)) => {
+                self.replace(&known, message, total)?;
+                Ok(Kept::New)
+            }
+            (Err(refusal), _) => {
+                // It has something there; sending it another content would be refused.
+                mark_sent(self.db, message.timestamp)?;
+                Ok(Kept::Refused(refusal))
             }
         }
-        Ok(Kept::Conflict)
+    }
+
+    fn replace(&self, known: &Message, by: &Message, total: &mut Fingerprint) -> Result<()> {
+        let sql = format!(
+            "UPDATE warren_message SET content = ?2, sent = 1, merged = {WAITING} WHERE timestamp = ?1"
+        );
+        self.db.prepare_cached(&sql)?.execute((by.timestamp.to_bytes(), &by.content[..]))?;
+        *total -= Fingerprint::of(known.timestamp, &known.content);
+        *total += Fingerprint::of(by.timestamp, &by.content);
+        Ok(())
     }
 
     pub(crate) fn decode(&self, message: &Message) -> Result<Change, Refusal> {
