@@ -238,6 +238,21 @@ mod tests {
     }
 
     #[test]
+    fn average_and_longest_wait_are_columns_where_the_average_was_taken() {
+        let headings = |mean_us| {
+            let mut tables = crate::html::sample::tables();
+            let mut table = tables.swap_remove(0);
+            for latency in table.rows.iter_mut().filter_map(|row| row.latency.as_mut()) {
+                latency.mean_us = mean_us;
+            }
+            let columns = columns(&table).into_iter().filter(Column::is_latency);
+            columns.map(|column| column.heading).collect::<Vec<_>>()
+        };
+        assert_eq!(headings(None), ["P50", "P95", "P99"]);
+        assert_eq!(headings(Some(90.0)), ["average", "P50", "P95", "P99", "max"]);
+    }
+
+    #[test]
     fn ticks_are_short() {
         for (value, expected) in [
             (0.0, "0"),

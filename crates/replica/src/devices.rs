@@ -14,6 +14,10 @@ impl Replica {
     /// Remembers what people call the devices that stamp changes: `warren_device`. Devices that are
     /// gone keep their names, as their changes stay.
     pub fn remember_devices(&self, devices: &[(Node, String)]) -> Result<()> {
+        if knows(&self.db, devices)? {
+            // Whoever only asks how things stand need not wait for a lock.
+            return Ok(());
+        }
         self.transaction(|db| {
             let mut insert = db.prepare_cached(
                 "INSERT INTO warren_device VALUES (?1, ?2) ON CONFLICT (node)
@@ -41,6 +45,20 @@ impl Replica {
     pub fn to_send(&self) -> Result<u64> {
         to_send(&self.db)
     }
+}
+
+fn knows(db: &Connection, devices: &[(Node, String)]) -> Result<bool> {
+    if !db.table_exists(None, "warren_device")? {
+        return Ok(false);
+    }
+    let mut find =
+        db.prepare_cached("SELECT 1 FROM warren_device WHERE node = ?1 AND name = ?2")?;
+    for (node, name) in devices {
+        if !find.exists((node.0.cast_signed(), name))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// [`Replica::to_send`]

@@ -1,11 +1,15 @@
 //! On PostgreSQL: the two published ways, beside what the rows cost by themselves, at several
 //! distances from the database.
 //!
+//! Warren has its own tables in the same database, a server between it and the client, and its
+//! fingerprint in place of the trie.
+//!
 //! The published table: one row per message, and a trie per group kept as one JSON document that
 //! is read, changed and written back in the same transaction.
 
 mod ways;
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -14,13 +18,17 @@ use anyhow::{Context, ensure};
 use crdt::Message;
 use tokio_postgres::{Client, Config, NoTls};
 
+use super::http::{Encoding, Pages};
 use super::proxy::Proxy;
 use super::trie::Trie;
 use super::{Run, UNIT, sample};
 use crate::measure::{Spread, now, time};
 use crate::postgres::Postgres;
+use crate::served::{Prepared, Served};
 use crate::suite::{Case, Section, Table};
 
+/// Warren's accounts.
+const SERVED: &str = "served-postgres";
 /// Messages stored to learn how long a statement takes.
 const TRIAL: usize = 200;
 /// Of round trips, before a table.
@@ -65,14 +73,19 @@ pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, V
     postgres.runtime().block_on(async {
         postgres.connect().await?.batch_execute(SCHEMA).await.context("the published tables")
     })?;
+    let accounts = Accounts::make(run, folder)?;
     let mut tables = Vec::new();
     let mut notes = vec![format!("PostgreSQL: {}", postgres.settings_text()?)];
     notes.push(PUBLISHED_NOTE.to_owned());
     for &latency_ms in &run.plan.latencies_ms {
         let way = Distance::new(&postgres, latency_ms)?;
+        let served = way.serve(run, folder)?;
         let ping_ms = way.ping_ms()?;
         for &count in &run.plan.counts {
             let messages = run.messages(count)?;
+            let pages: Vec<Vec<Message>> =
+                messages.chunks(run.plan.page).map(<[_]>::to_vec).collect();
+            let pages = Pages::new(Encoding::Protobuf, &pages)?;
             let arrays = "one statement over binary arrays, no trie";
             let mut cases = vec![way.case(arrays, Way::Arrays, &messages)];
             if let Some(skipped) = way.too_long(count, run.plan.case_max)? {
@@ -84,6 +97,10 @@ pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, V
             if run.plan.page < count {
                 cases.push(way.published(Way::Text(run.plan.page), &messages, count));
             }
+            cases.push(Case::new("Warren, HTTP, protobuf", |_| {
+                let push = pages.push(served.address, accounts.next()?, count);
+                Ok(sample(count, postgres.runtime().block_on(push)?))
+            }));
             let section = Section {
                 name: format!("postgres-{count}-{latency_ms}ms"),
                 unit: UNIT,
@@ -97,6 +114,27 @@ pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, V
         }
     }
     Ok((tables, notes))
+}
+
+/// A fresh vault for each push: an account is used once.
+struct Accounts {
+    prepared: Prepared,
+    used: Cell<usize>,
+}
+
+impl Accounts {
+    fn make(run: &Run<'_>, folder: &Path) -> anyhow::Result<Self> {
+        let plan = run.plan;
+        let count = plan.counts.len() * plan.latencies_ms.len() * plan.rounds;
+        let prepared = Prepared::make(folder.join(SERVED), count, count)?;
+        Ok(Self { prepared, used: Cell::new(0) })
+    }
+
+    fn next(&self) -> anyhow::Result<&str> {
+        let index = self.used.replace(self.used.get() + 1);
+        let token = self.prepared.tokens.get(index);
+        token.map(String::as_str).context("an account for each push")
+    }
 }
 
 /// A server, and the way there.
@@ -126,6 +164,16 @@ impl<'a> Distance<'a> {
         // It ends with the client, whose calls report what goes wrong.
         tokio::spawn(connection);
         Ok(client)
+    }
+
+    /// Warren at the same distance, its vaults in tables of its own.
+    fn serve(&self, run: &Run<'_>, folder: &Path) -> anyhow::Result<Served> {
+        let port = self.config.get_ports().first().context("a port")?;
+        let user = self.config.get_user().context("a user")?;
+        let password = self.config.get_password().context("a password")?;
+        let password = std::str::from_utf8(password)?;
+        let url = format!("postgres://{user}:{password}@127.0.0.1:{port}/postgres");
+        Served::start(&run.plan.program, &folder.join(SERVED), &["--postgres", &url])
     }
 
     /// The median of what a statement takes that does nothing.

@@ -110,6 +110,10 @@ fn the_names_of_devices_are_remembered() {
     assert_eq!(replica.data_version().unwrap(), version);
     replica.remember_devices(&names(&[(1, "phone"), (u64::MAX, "laptop")])).unwrap();
     replica.remember_devices(&names(&[(1, "old phone"), (2, "tablet")])).unwrap();
+    // What is known already needs no lock.
+    device.app.execute_batch("BEGIN IMMEDIATE").unwrap();
+    replica.remember_devices(&names(&[(1, "old phone"), (2, "tablet")])).unwrap();
+    device.app.execute_batch("COMMIT").unwrap();
     let known = device.texts("SELECT node || ' ' || name FROM warren_device ORDER BY node");
     assert_eq!(known, ["-1 laptop", "1 old phone", "2 tablet"]);
 }
