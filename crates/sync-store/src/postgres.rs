@@ -106,7 +106,7 @@ impl PostgresStore {
         let stored = self
             .postgres
             .one(
-                "SELECT * FROM warren.store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                "SELECT * FROM warren.store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
                 &[
                     self.vault(),
                     (&slices(&stamps), Type::BYTEA_ARRAY),
@@ -119,6 +119,7 @@ impl PostgresStore {
                     (&seen.map(|seen| seen.client.as_str()), Type::TEXT),
                     (&bigint(seen.map_or(0, |seen| seen.now_ms)), Type::INT8),
                     (&bigint(sent), Type::INT8),
+                    (&seen.and_then(|seen| seen.unsent).map(bigint), Type::INT8),
                 ],
             )
             .await;

@@ -24,7 +24,7 @@ LANGUAGE sql IMMUTABLE AS 'SELECT half & 4294967295';
 CREATE OR REPLACE FUNCTION warren.store(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
     contents bytea[], messages_max bigint, bytes_max bigint,
-    seen_client text, now_ms bigint, sent bigint
+    seen_client text, now_ms bigint, sent bigint, seen_unsent bigint
 ) RETURNS TABLE (
     stored bigint, newest bigint, held bigint, held_bytes bigint, lanes bigint[], is_damaged boolean
 )
@@ -121,10 +121,12 @@ BEGIN
         VALUES (of_vault, root.cursor, fresh, arrived);
     END IF;
 
-    UPDATE client AS c SET seen_ms = now_ms, unsent = greatest(c.unsent - sent, 0),
+    UPDATE client AS c SET seen_ms = now_ms,
+        unsent = coalesce(seen_unsent, greatest(c.unsent - sent, 0)),
         cursor = CASE c.cursor WHEN root.cursor - fresh THEN root.cursor ELSE c.cursor END
     WHERE c.vault_id = of_vault AND c.id = seen_client
-        AND (c.seen_ms + 60000 <= now_ms OR fresh > 0 OR c.unsent > 0);
+        AND (c.seen_ms + 60000 <= now_ms OR fresh > 0
+            OR greatest(c.unsent, seen_unsent) > 0);
 
     RETURN QUERY SELECT fresh::bigint, root.cursor, root.count, root.bytes, lanes_of(root),
         root.damaged;
