@@ -21,16 +21,18 @@ use tokio_postgres::{Client, Config, NoTls};
 use super::http::{Encoding, Pages};
 use super::proxy::Proxy;
 use super::trie::Trie;
-use super::{Run, UNIT, sample};
-use crate::measure::{Spread, now, time};
+use super::{NODE, Run, UNIT, sample};
+use crate::changes::Changes;
+use crate::measure::{Spread, now};
 use crate::postgres::Postgres;
 use crate::served::{Prepared, Served};
 use crate::suite::{Case, Section, Table};
 
 /// Warren's accounts.
 const SERVED: &str = "served-postgres";
-/// Messages stored to learn how long a statement takes.
-const TRIAL: usize = 200;
+/// Messages stored to learn how long a statement takes, and their contents.
+const TRIAL: usize = 400;
+const TRIAL_CONTENT_BYTES: usize = 100;
 /// Of round trips, before a table.
 const PINGS: usize = 21;
 const SCHEMA: &str = "\
@@ -81,6 +83,7 @@ pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, V
         let way = Distance::new(&postgres, latency_ms)?;
         let served = way.serve(run, folder)?;
         let ping_ms = way.ping_ms()?;
+        let seconds = way.seconds_per_message()?;
         for &count in &run.plan.counts {
             let messages = run.messages(count)?;
             let pages: Vec<Vec<Message>> =
@@ -88,7 +91,7 @@ pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, V
             let pages = Pages::new(Encoding::Protobuf, &pages)?;
             let arrays = "one statement over binary arrays, no trie";
             let mut cases = vec![way.case(arrays, Way::Arrays, &messages)];
-            if let Some(skipped) = way.too_long(count, run.plan.case_max)? {
+            if let Some(skipped) = way.too_long(count, seconds, run.plan.case_max) {
                 notes.push(skipped);
             } else {
                 cases.push(way.published(Way::One, &messages, count));
@@ -190,20 +193,28 @@ impl<'a> Distance<'a> {
         })
     }
 
-    /// What would be said in place of figures, if one by one took longer than allowed.
-    fn too_long(&self, count: usize, allowed: Duration) -> anyhow::Result<Option<String>> {
-        let trial = super::Changes::apart(100, 0, 1).next(TRIAL, super::NODE)?;
-        let (_, took) = time(|| self.store(Way::One, &trial))?;
+    /// What a statement per message takes for each, without what is done once.
+    fn seconds_per_message(&self) -> anyhow::Result<f64> {
+        let messages = Changes::new(TRIAL_CONTENT_BYTES, 0).next(TRIAL, NODE)?;
+        let once = self.store(Way::One, &messages[..1])?;
+        let all = self.store(Way::One, &messages)?;
+        #[expect(clippy::cast_precision_loss, reason = "a small number")]
+        let count = (TRIAL - 1) as f64;
+        Ok(all.saturating_sub(once).as_secs_f64() / count)
+    }
+
+    /// What is said in place of figures, if one by one would take longer than allowed.
+    fn too_long(&self, count: usize, seconds: f64, allowed: Duration) -> Option<String> {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        let seconds = took.as_secs_f64() * count as f64 / TRIAL as f64;
-        Ok((seconds > allowed.as_secs_f64()).then(|| {
+        let seconds = seconds * count as f64;
+        (seconds > allowed.as_secs_f64()).then(|| {
             format!(
                 "skipped: {count} messages one by one at {} ms would take about {seconds:.0} s, \
                  more than the {} s of --case-seconds-max",
                 self.latency_ms,
                 allowed.as_secs()
             )
-        }))
+        })
     }
 
     fn case<'s>(&'s self, name: impl Into<String>, way: Way, messages: &'s [Message]) -> Case<'s> {
