@@ -42,8 +42,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             workers_count: thread::available_parallelism().map_or(2, usize::from).max(2),
-            // With readers this stays below the usual limit of 4,096 to 65,536 descriptors.
-            open_count_max: 1_000,
+            // Past this each request may cost closing one file and opening another; three descriptors
+            // each, and one more for each reader.
+            open_count_max: 2_000,
             cache_bytes_max: 512 << 20,
         }
     }
