@@ -9,6 +9,7 @@
 
 mod actual;
 mod dialect;
+mod live;
 mod load;
 mod memory;
 mod peers;
@@ -85,6 +86,8 @@ pub enum Part {
     Wal,
     /// The server's memory.
     Memory,
+    /// Devices that listen.
+    Live,
 }
 
 /// A service to measure beside Warren.
@@ -158,6 +161,9 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         let accounts = plan.crowd * memory::ACCOUNTS_PER_USER;
         let many = run.prepare("accounts", accounts, plan.crowd)?;
         measure(memory::section(&run, &few, &many))?;
+    }
+    if plan.wants(Part::Live) {
+        measure(live::section(&run, &few))?;
     }
     let failures = run.bed.failures.take().into_iter();
     report.notes.extend(failures.map(|failure| format!("a failure, {failure}")));

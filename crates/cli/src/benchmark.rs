@@ -5,11 +5,11 @@ mod reconcile;
 mod sync;
 mod tps;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bench::Report;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::output::Output;
 
@@ -29,6 +29,17 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
         Command::Sync(arguments) => sync::run(arguments, output),
         Command::Tps(arguments) => tps::run(arguments, output),
     }
+}
+
+/// Where every benchmark puts things.
+#[derive(Args)]
+struct Places {
+    /// Where the files go: the disk that is measured.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    folder: PathBuf,
+    /// Where the results go.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    report: PathBuf,
 }
 
 /// For the report.

@@ -1,6 +1,6 @@
 //! `warren serve`: the server, until it is told to stop.
 
-mod descriptors;
+pub(crate) mod descriptors;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

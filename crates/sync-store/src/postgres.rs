@@ -128,6 +128,24 @@ impl PostgresStore {
         let stored = row.try_get::<_, i64>(0)?.cast_unsigned();
         Ok((Stored { stored, known: sent - stored, after: state(&row, 1)? }, row.try_get(5)?))
     }
+
+    /// Calls a function of a vault, ranges of moments and a count.
+    async fn of_ranges(
+        &self,
+        sql: &str,
+        ranges: &[Range<u64>],
+        count: u64,
+    ) -> Result<Vec<tokio_postgres::Row>> {
+        let (starts, ends) = bounds(ranges);
+        let (starts, ends, count) = (slices(&starts), slices(&ends), bigint(count));
+        let parameters = [
+            self.vault(),
+            (&starts as _, Type::BYTEA_ARRAY),
+            (&ends as _, Type::BYTEA_ARRAY),
+            (&count as _, Type::INT8),
+        ];
+        self.postgres.all(sql, &parameters).await
+    }
 }
 
 #[async_trait]
@@ -194,20 +212,8 @@ impl SyncStore for PostgresStore {
     }
 
     async fn parts(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<Part>>> {
-        let (starts, ends) = bounds(&ranges);
         let sql = "SELECT * FROM warren.parts($1, $2, $3, $4)";
-        let rows = self
-            .postgres
-            .all(
-                sql,
-                &[
-                    self.vault(),
-                    (&slices(&starts), Type::BYTEA_ARRAY),
-                    (&slices(&ends), Type::BYTEA_ARRAY),
-                    (&bigint(count), Type::INT8),
-                ],
-            )
-            .await?;
+        let rows = self.of_ranges(sql, &ranges, count).await?;
         let mut parts = vec![Vec::new(); ranges.len()];
         for row in rows {
             let end: &[u8] = row.try_get(1)?;
@@ -218,20 +224,8 @@ impl SyncStore for PostgresStore {
     }
 
     async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>> {
-        let (starts, ends) = bounds(&ranges);
         let sql = "SELECT * FROM warren.items($1, $2, $3, $4)";
-        let rows = self
-            .postgres
-            .all(
-                sql,
-                &[
-                    self.vault(),
-                    (&slices(&starts), Type::BYTEA_ARRAY),
-                    (&slices(&ends), Type::BYTEA_ARRAY),
-                    (&bigint(count_max as u64), Type::INT8),
-                ],
-            )
-            .await?;
+        let rows = self.of_ranges(sql, &ranges, count_max as u64).await?;
         rows.iter().map(items).collect()
     }
 

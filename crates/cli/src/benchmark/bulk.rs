@@ -1,6 +1,5 @@
 //! `warren bench bulk`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -8,7 +7,7 @@ use bench::bulk::{Part, Plan};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::{command_line, finish};
+use super::{Places, command_line, finish};
 use crate::output::Output;
 
 /// Messages a second stored in bulk, beside the bare loop that inserts the same rows.
@@ -43,12 +42,8 @@ pub(crate) struct Bulk {
     /// Leave out what would take longer, and say so.
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     case_seconds_max: u64,
-    /// Where the files go: the disk that is measured.
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    folder: PathBuf,
-    /// Where the results go.
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    report: PathBuf,
+    #[command(flatten)]
+    places: Places,
 }
 
 /// `Part`, as the command line names it.
@@ -78,10 +73,10 @@ pub(crate) fn run(arguments: Bulk, output: Output) -> anyhow::Result<()> {
         only: arguments.only.iter().map(|part| part.0).collect(),
         latencies_ms: arguments.latency,
         case_max: Duration::from_secs(arguments.case_seconds_max),
-        folder: arguments.folder,
+        folder: arguments.places.folder,
         program: std::env::current_exe().context("this program")?,
         command: command_line(),
     };
     let report = bench::bulk::run(&plan, &output.progress())?;
-    finish(&report, &arguments.report, output)
+    finish(&report, &arguments.places.report, output)
 }

@@ -1,11 +1,9 @@
 //! `warren bench reconcile`.
 
-use std::path::PathBuf;
-
 use bench::reconcile::Plan;
 use clap::Args;
 
-use super::{command_line, finish};
+use super::{Places, command_line, finish};
 use crate::output::Output;
 
 /// Requests, bytes and time until two sets that differ know where.
@@ -35,12 +33,8 @@ pub(crate) struct Arguments {
     /// Rounds of each case, each round in a random order.
     #[arg(long, default_value_t = 3, value_name = "COUNT")]
     rounds: usize,
-    /// Where the files go: the disk that is measured.
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    folder: PathBuf,
-    /// Where the results go.
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    report: PathBuf,
+    #[command(flatten)]
+    places: Places,
 }
 
 pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
@@ -51,10 +45,10 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
         differences: arguments.differences,
         content_bytes: arguments.content,
         rounds: arguments.rounds,
-        folder: arguments.folder,
+        folder: arguments.places.folder,
         program: std::env::current_exe()?,
         command: command_line(),
     };
     let report = bench::reconcile::run(&plan, &output.progress())?;
-    finish(&report, &arguments.report, output)
+    finish(&report, &arguments.places.report, output)
 }

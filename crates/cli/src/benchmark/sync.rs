@@ -8,8 +8,9 @@ use bench::sync::{Part, Plan, Rival};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::{command_line, finish};
+use super::{Places, command_line, finish};
 use crate::output::Output;
+use crate::serve::descriptors;
 
 /// Requests a second of a sync service, beside services that others would run.
 ///
@@ -58,15 +59,11 @@ pub(crate) struct Sync {
     /// Measure others in the same run. They are installed when first wanted.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "RIVALS")]
     against: Vec<RivalName>,
-    /// Where the files go: the disk that is measured.
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    folder: PathBuf,
     /// Where the rivals are: `bench/rivals` of Warren's repository.
     #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
     rivals: PathBuf,
-    /// Where the results go.
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    report: PathBuf,
+    #[command(flatten)]
+    places: Places,
 }
 
 /// `Part`, as the command line names it.
@@ -82,6 +79,7 @@ impl ValueEnum for PartName {
             Self(Part::Users),
             Self(Part::Wal),
             Self(Part::Memory),
+            Self(Part::Live),
         ]
     }
 
@@ -93,6 +91,7 @@ impl ValueEnum for PartName {
             Part::Users => ("users", "one user, and many"),
             Part::Wal => ("wal", "the plan service with WAL and without"),
             Part::Memory => ("memory", "the server's memory"),
+            Part::Live => ("live", "from one device to another that listens, beside thousands"),
         };
         Some(PossibleValue::new(name).help(help))
     }
@@ -116,7 +115,11 @@ impl ValueEnum for RivalName {
     }
 }
 
+/// The table `live` holds some hundreds of connections for each user.
+const DESCRIPTORS_COUNT: usize = 20_000;
+
 pub(crate) fn run(arguments: Sync, output: Output) -> anyhow::Result<()> {
+    descriptors::raise(DESCRIPTORS_COUNT);
     let plan = Plan {
         users: arguments.users,
         devices: arguments.devices,
@@ -130,11 +133,11 @@ pub(crate) fn run(arguments: Sync, output: Output) -> anyhow::Result<()> {
         against: arguments.against.iter().map(|rival| rival.0).collect(),
         rate: arguments.rate,
         crowd: arguments.crowd,
-        folder: arguments.folder,
+        folder: arguments.places.folder,
         rivals: arguments.rivals,
         program: std::env::current_exe()?,
         command: command_line(),
     };
     let report = bench::sync::run(&plan, &output.progress())?;
-    finish(&report, &arguments.report, output)
+    finish(&report, &arguments.places.report, output)
 }

@@ -9,7 +9,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use engine::Cipher;
 
-use super::{command_line, finish};
+use super::{Places, command_line, finish};
 use crate::output::Output;
 
 /// Isolated transactions a second over a large table, beside the bare loop that calls SQLite.
@@ -43,18 +43,14 @@ pub(crate) struct Tps {
     /// Databases of the `vaults` table.
     #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
     vaults: usize,
-    /// Where the files go: the disk that is measured.
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    folder: PathBuf,
     /// Leave the loaded table in the folder, and use one that is there.
     #[arg(long)]
     keep: bool,
     /// Where the rivals' drivers are: `bench/rivals` of Warren's repository.
     #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
     rivals: PathBuf,
-    /// Where the results go.
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    report: PathBuf,
+    #[command(flatten)]
+    places: Places,
 }
 
 /// `Part`, as the command line names it.
@@ -125,11 +121,11 @@ pub(crate) fn run(arguments: Tps, output: Output) -> anyhow::Result<()> {
         against: arguments.against.iter().map(|rival| rival.0).collect(),
         cipher: arguments.cipher,
         vaults: arguments.vaults,
-        folder: arguments.folder,
+        folder: arguments.places.folder,
         keep: arguments.keep,
         rivals: arguments.rivals,
         command: command_line(),
     };
     let report = bench::tps::run(&plan, &output.progress())?;
-    finish(&report, &arguments.report, output)
+    finish(&report, &arguments.places.report, output)
 }

@@ -30,7 +30,7 @@ pub(crate) fn for_connections(
 }
 
 /// Raises the process' own limit towards `wanted`, as far as the system allows; returns the limit.
-fn raise(wanted: usize) -> usize {
+pub(crate) fn raise(wanted: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let count = |limit: Option<u64>| {
         limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))

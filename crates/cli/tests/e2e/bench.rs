@@ -120,7 +120,7 @@ fn sync_measures_every_table_of_ours() {
     let small = ["--users", "2", "--seeded", "20", "--limit", "10", "--crowd", "3"];
     let timing = ["--seconds", "0.3", "--rounds", "2"];
     let report = bench("sync", folder.path(), &[&small[..], &timing].concat());
-    let expected = ["upload", "download", "cross", "users", "memory"];
+    let expected = ["upload", "download", "cross", "users", "memory", "live"];
     assert_eq!(names(&report), BTreeSet::from(expected));
     check_rows(&report, 2, &["server memory, MB", "server memory peak, MB"], true);
     let cross = report["tables"].as_array().unwrap().iter().find(|table| table["name"] == "cross");
@@ -172,6 +172,21 @@ fn sync_says_who_is_absent() {
         assert!(notes.iter().any(|note| note.starts_with(&absent)), "{notes:?}");
     }
     assert_eq!(report["tables"][0]["rows"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn reconcile_finds_every_difference_and_says_what_it_took() {
+    let folder = folder();
+    let small = ["--messages", "3000", "--differences", "0,1,500", "--rounds", "2"];
+    let report = bench("reconcile", folder.path(), &small);
+    assert_eq!(names(&report), BTreeSet::from(["years", "minute"]));
+    check_rows(&report, 2, &["requests", "kB sent", "kB received"], false);
+    for table in report["tables"].as_array().unwrap() {
+        let rows = table["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 4, "{table}");
+        let requests = |row: usize| rows[row]["facts"]["requests"]["max"].as_f64().unwrap();
+        assert!((requests(1) - 1.0).abs() < 1e-9 && requests(3) <= 4.0, "{table}");
+    }
 }
 
 #[test]

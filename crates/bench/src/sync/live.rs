@@ -1,0 +1,142 @@
+//! The table of live devices: how long a message takes from one to another that listens, and what
+//! idle listeners cost the server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use crdt::Node;
+use hyper::body::Bytes;
+use hyper::header::AUTHORIZATION;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+use super::Run;
+use super::dialect::{self, Device, Dialect};
+use super::peers::{Crowd, Peer};
+use super::warren;
+use crate::changes::Changes;
+use crate::http::Connection;
+use crate::measure::{Latencies, Sample, now};
+use crate::served::Prepared;
+use crate::suite::{Case, Section};
+
+/// As many as the server takes of an account.
+const LISTENERS_PER_USER: usize = 500;
+/// One sends, one listens and pulls.
+const DEVICES: usize = 2;
+
+pub(super) fn section<'a>(run: &'a Run<'_>, few: &'a Prepared) -> Section<'a> {
+    let case = |name: String, others: usize| {
+        Case::new(name, move |duration| measure(run, few, others, duration))
+    };
+    let others = (few.tokens.len() - 1) * LISTENERS_PER_USER;
+    let mut cases = vec![case("nobody else listens".to_owned(), 0)];
+    if others > 0 {
+        cases.push(case(format!("{others} devices of others listen, too"), others));
+    }
+    Section {
+        name: "live".to_owned(),
+        unit: "messages",
+        title: "from a device's push until another, told by the server, has pulled the message, \
+                one after the other"
+            .to_owned(),
+        cases,
+    }
+}
+
+fn measure(
+    run: &Run<'_>,
+    prepared: &Prepared,
+    others: usize,
+    duration: Duration,
+) -> anyhow::Result<Sample> {
+    let folder = tempfile::tempdir_in(run.bed.folder)?;
+    run.bed.runtime.block_on(async {
+        prepared.copy_to(folder.path())?;
+        let peer = Peer::Warren(prepared);
+        let started = peer.start(run.bed.program, folder.path())?;
+        let changes = Arc::new(Changes::new(run.bed.content_bytes, 0));
+        let crowd = Crowd { users: 1, devices: DEVICES };
+        let devices = peer.enroll(started.address, crowd, 0, &changes).await?;
+        let tokens = &prepared.tokens[1..];
+        // What the first listener of an account costs, its vault's pages, is not a listener's.
+        for token in tokens {
+            Listener::open(started.address, &format!("Bearer {token}")).await?;
+        }
+        let before_mb = started.processes.memory_mb();
+        let mut idle = Vec::with_capacity(others);
+        for token in tokens.iter().cycle().take(others) {
+            idle.push(Listener::open(started.address, &format!("Bearer {token}")).await?);
+        }
+        let after_mb = started.processes.memory_mb();
+        let mut sample = deliver(started.address, &devices, &changes, duration).await?;
+        let peak = started.processes.memory_peak_mb().context("/proc")?;
+        sample.facts.push(("server memory, MB", after_mb));
+        sample.facts.push(("server memory peak, MB", peak));
+        #[expect(clippy::cast_precision_loss, reason = "thousands")]
+        let listeners = idle.len().max(1) as f64;
+        sample.facts.push(("KB a listener", (after_mb - before_mb) * 1_000.0 / listeners));
+        Ok(sample)
+    })
+}
+
+/// The next message goes when the last one has arrived.
+async fn deliver(
+    address: SocketAddr,
+    devices: &[Device],
+    changes: &Changes,
+    duration: Duration,
+) -> anyhow::Result<Sample> {
+    let [sender, receiver] = devices else { anyhow::bail!("{DEVICES} devices") };
+    let (mut push, mut pull) = (Connection::open(address).await?, Connection::open(address).await?);
+    let bearer = receiver.headers.get(AUTHORIZATION).context("a device has a token")?;
+    let mut listener = Listener::open(address, bearer.to_str()?).await?;
+    let (mut waits, mut cursor) = (Latencies::new(), 0);
+    let begin = now();
+    while begin.elapsed() < duration {
+        let post = Dialect::Warren.push(sender, changes.next(1, Node(1))?)?;
+        let start = now();
+        let (pushed, told) = tokio::join!(push.send(post), listener.event());
+        told?;
+        let path = format!("/v1/sync/delta?cursor={cursor}");
+        let get = dialect::request("GET", &path, &receiver.headers, Bytes::new())?;
+        let pulled = warren::pulled(pull.send(get).await?.success()?)?;
+        waits.record(start.elapsed());
+        anyhow::ensure!(pulled.messages == 1, "{} messages arrived", pulled.messages);
+        cursor = pulled.cursor;
+        pushed?.success()?;
+    }
+    let mut sample = Sample::new(waits.count(), begin.elapsed());
+    sample.latency = waits.latency_and_mean();
+    Ok(sample)
+}
+
+/// A connection that hears of a vault.
+struct Listener(BufReader<TcpStream>);
+
+impl Listener {
+    /// With the vault's present state read.
+    async fn open(address: SocketAddr, bearer: &str) -> anyhow::Result<Self> {
+        let mut stream = TcpStream::connect(address).await.context("listening")?;
+        let request = format!(
+            "GET /v1/sync/events HTTP/1.1\r\nhost: {address}\r\nauthorization: {bearer}\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await?;
+        // A line is short; thousands of buffers are this process' memory, not the server's.
+        let mut listener = Self(BufReader::with_capacity(256, stream));
+        listener.event().await?;
+        Ok(listener)
+    }
+
+    async fn event(&mut self) -> anyhow::Result<()> {
+        let mut line = String::new();
+        while !line.starts_with("data:") {
+            line.clear();
+            let length = self.0.read_line(&mut line).await?;
+            anyhow::ensure!(length > 0, "the stream of events ended");
+        }
+        Ok(())
+    }
+}
