@@ -24,9 +24,8 @@ use crate::metrics::Metrics;
 /// refused.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// Requests with a body that are read and decoded at one time; each may take `body_bytes_max`. Of
-/// thousands of connections most listen, or wait for their next request.
-const BODIES_COUNT_MAX: usize = 1_024;
+/// Of all bodies that are read and decoded at one time, whatever the number of connections: 1 GiB.
+const BODIES_KIB_MAX: u32 = 1 << 20;
 
 pub(crate) struct App {
     pub(crate) config: Config,
@@ -37,8 +36,8 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     passwords: Arc<Semaphore>,
     comparisons: Arc<Semaphore>,
-    /// Bodies that are in memory, whatever the number of connections.
-    pub(crate) bodies: Arc<Semaphore>,
+    /// KiB of bodies that there is room for.
+    bodies: Arc<Semaphore>,
 }
 
 impl App {
@@ -57,7 +56,7 @@ impl App {
             metrics: Metrics::new(),
             passwords: turns(cores),
             comparisons: turns(cores),
-            bodies: turns(BODIES_COUNT_MAX),
+            bodies: turns(BODIES_KIB_MAX as usize),
             config,
             accounts,
             databases,
@@ -68,6 +67,18 @@ impl App {
     /// A turn to compare sets; it ends when it is dropped.
     pub(crate) async fn comparison(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         turn(&self.comparisons, "too many comparisons are under way").await
+    }
+
+    /// Room for a body of so many bytes; it is given back when this is dropped.
+    pub(crate) async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+        let kib = u32::try_from(bytes >> 10).map_or(BODIES_KIB_MAX, |kib| kib + 1);
+        let room = Arc::clone(&self.bodies).acquire_many_owned(kib.min(BODIES_KIB_MAX));
+        match tokio::time::timeout(self.config.request_timeout, room).await {
+            Ok(room) => Ok(room.expect("nobody closes the semaphore")),
+            Err(_elapsed) => {
+                Err(Refusal::new(ErrorCode::Busy, "too many large requests are under way"))
+            }
+        }
     }
 
     /// How much the vault of a device's account may hold.

@@ -131,7 +131,7 @@ pub(crate) struct RawBody {
     encoding: Encoding,
     bytes: Bytes,
     /// Its place among those that are read and decoded.
-    _turn: OwnedSemaphorePermit,
+    _room: OwnedSemaphorePermit,
 }
 
 impl RawBody {
@@ -157,16 +157,14 @@ impl RawBody {
 
     async fn read(request: Request, app: &App, bytes_max: usize) -> Result<Self, Refusal> {
         let encoding = Encoding::sent(request.headers())?;
-        let turn = Arc::clone(&app.bodies).acquire_owned();
-        let Ok(turn) = tokio::time::timeout(app.config.request_timeout, turn).await else {
-            return Err(Refusal::new(ErrorCode::Busy, "too many requests are under way"));
-        };
-        let turn = turn.expect("nobody closes the semaphore");
+        let promised = request.body().size_hint().upper().and_then(|bytes| bytes.try_into().ok());
+        let room =
+            app.room(promised.map_or(bytes_max, |bytes: usize| bytes.min(bytes_max))).await?;
         let read = read(request.into_body(), bytes_max);
         let Ok(bytes) = tokio::time::timeout(app.config.request_timeout, read).await else {
             return Err(Refusal::of(ErrorCode::Timeout));
         };
-        Ok(Self { encoding, bytes: bytes?, _turn: turn })
+        Ok(Self { encoding, bytes: bytes?, _room: room })
     }
 }
 
