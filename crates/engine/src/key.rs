@@ -1,4 +1,5 @@
-//! A database key: 32 random bytes, used as they are, so that opening derives nothing.
+//! A database key: 32 random bytes, used as they are, so that opening derives nothing. And what
+//! other programs' files are opened with: a passphrase, from which the cipher derives the key.
 //!
 //! # Invariants
 //! - The bytes are zeroised on drop, and no `Debug` output shows them.
@@ -38,6 +39,27 @@ impl Key {
     }
 }
 
+/// What a cipher derives a key from; takes it some 50 ms at each opening.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Passphrase(Vec<u8>);
+
+impl Passphrase {
+    /// Takes these bytes, as they are.
+    pub const fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(..)")
+    }
+}
+
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
@@ -51,6 +73,7 @@ mod tests {
     #[test]
     fn debug_hides_the_bytes() {
         assert_eq!(format!("{:?}", Key::from_bytes([7; 32])), "Key(..)");
+        assert_eq!(format!("{:?}", Passphrase::new(vec![7])), "Passphrase(..)");
     }
 
     #[test]

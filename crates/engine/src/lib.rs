@@ -75,7 +75,7 @@ pub use database::{Database, Options};
 pub use databases::{Databases, Limits};
 pub use error::{Error, Result};
 pub use job::{Durability, Pending};
-pub use key::Key;
+pub use key::{Key, Passphrase};
 pub use migrate::Migration;
 pub use open::{Encryption, open_connection};
 pub use profile::{Pragma, Profile, Scope};

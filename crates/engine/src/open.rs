@@ -26,7 +26,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::cipher::Cipher;
 use crate::error::{Error, Result, io, sqlite};
-use crate::key::Key;
+use crate::key::{Key, Passphrase};
 use crate::profile::{self, Profile, Target};
 
 /// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few
@@ -49,6 +49,33 @@ pub enum Encryption {
         /// `aes256cbc`.
         cipher: Option<Cipher>,
     },
+    /// With a key that the cipher derives from a passphrase: files of other programs.
+    Passphrase {
+        /// The passphrase.
+        passphrase: Passphrase,
+        /// As for a raw key.
+        cipher: Option<Cipher>,
+    },
+}
+
+/// What opens an encrypted file.
+#[derive(Clone, Copy)]
+enum Secret<'a> {
+    Key(&'a Key),
+    Passphrase(&'a Passphrase),
+}
+
+impl Encryption {
+    /// The secret, and the cipher if it was named.
+    fn secret(&self) -> Option<(Secret<'_>, Option<Cipher>)> {
+        match self {
+            Self::None => None,
+            Self::Key { key, cipher } => Some((Secret::Key(key), *cipher)),
+            Self::Passphrase { passphrase, cipher } => {
+                Some((Secret::Passphrase(passphrase), *cipher))
+            }
+        }
+    }
 }
 
 /// Opens one connection, for tools: keyed, and with the profile's settings read back. Returns the
@@ -62,7 +89,7 @@ pub fn open_connection(
     read_only: bool,
     create: bool,
 ) -> Result<(Connection, Option<Cipher>)> {
-    if matches!(encryption, Encryption::Key { .. }) {
+    if encryption.secret().is_some() {
         profile::check_encryptable(profile)?;
     }
     let is_empty = is_missing_or_empty(path, create && !read_only)?;
@@ -91,8 +118,8 @@ pub(crate) fn connect(
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(sqlite("open"))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED_MAX);
-    if let (Encryption::Key { key, .. }, Some(cipher)) = (encryption, cipher) {
-        unlock(&connection, key, cipher).map_err(sqlite("key"))?;
+    if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
+        unlock(&connection, secret, cipher).map_err(sqlite("key"))?;
     }
     let target = Target {
         is_encrypted: cipher.is_some(),
@@ -114,7 +141,7 @@ fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
 }
 
 fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<Option<Cipher>> {
-    let Encryption::Key { key, cipher } = encryption else {
+    let Some((secret, cipher)) = encryption.secret() else {
         let opens = is_empty || opens(path, None)?;
         return if opens { Ok(None) } else { Err(wrong_key(path)) };
     };
@@ -123,7 +150,7 @@ fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<O
         return Ok(Some(candidates[0]));
     }
     for cipher in candidates {
-        if opens(path, Some((key, *cipher)))? {
+        if opens(path, Some((secret, *cipher)))? {
             return Ok(Some(*cipher));
         }
     }
@@ -132,7 +159,7 @@ fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<O
     }
     if has_wal(path) {
         for cipher in candidates {
-            if opens_with_wal(path, key, *cipher)? {
+            if opens_with_wal(path, secret, *cipher)? {
                 return Ok(Some(*cipher));
             }
         }
@@ -141,26 +168,26 @@ fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<O
 }
 
 /// Does this key open page 1? Reads nothing but the main file (see the header of this file).
-fn opens(path: &Path, key: Option<(&Key, Cipher)>) -> Result<bool> {
+fn opens(path: &Path, secret: Option<(Secret<'_>, Cipher)>) -> Result<bool> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
     let probe = Connection::open_with_flags(immutable_uri(path), flags).map_err(sqlite("open"))?;
-    if let Some((key, cipher)) = key {
-        unlock(&probe, key, cipher).map_err(sqlite("key"))?;
+    if let Some((secret, cipher)) = secret {
+        unlock(&probe, secret, cipher).map_err(sqlite("key"))?;
     }
     reads(&probe)
 }
 
 /// Does this key open page 1 as the WAL has it? See the header of this file.
-fn opens_with_wal(path: &Path, key: &Key, cipher: Cipher) -> Result<bool> {
+fn opens_with_wal(path: &Path, secret: Secret<'_>, cipher: Cipher) -> Result<bool> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let probe = Connection::open_with_flags(path, flags).map_err(sqlite("open"))?;
     let no_checkpoint = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
     probe.set_db_config(no_checkpoint, true).map_err(sqlite("open"))?;
     // Nobody else may see what a wrong key makes of the WAL; this way it stays in our memory.
     probe.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(sqlite("open"))?;
-    unlock(&probe, key, cipher).map_err(sqlite("key"))?;
+    unlock(&probe, secret, cipher).map_err(sqlite("key"))?;
     reads(&probe)
 }
 
@@ -182,10 +209,15 @@ fn has_wal(path: &Path) -> bool {
     Path::new(&wal).metadata().is_ok_and(|metadata| metadata.len() > 0)
 }
 
-fn unlock(connection: &Connection, key: &Key, cipher: Cipher) -> rusqlite::Result<()> {
+fn unlock(connection: &Connection, secret: Secret<'_>, cipher: Cipher) -> rusqlite::Result<()> {
     connection.execute_batch(&format!("PRAGMA cipher = '{cipher}'"))?;
     assert_eq!(profile::read(connection, "cipher")?, cipher.name(), "this build knows the cipher");
-    sqlite3mc_sys::key(connection, key.as_bytes())
+    match secret {
+        Secret::Key(key) => sqlite3mc_sys::key(connection, key.as_bytes()),
+        Secret::Passphrase(passphrase) => {
+            sqlite3mc_sys::passphrase(connection, passphrase.as_bytes())
+        }
+    }
 }
 
 fn has_no_pages(connection: &Connection) -> Result<bool> {

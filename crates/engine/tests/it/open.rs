@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use engine::{Cipher, Encryption, Error, Key, Pragma, Profile, Scope, open_connection};
+use engine::{Cipher, Encryption, Error, Key, Passphrase, Pragma, Profile, Scope, open_connection};
 use rusqlite::Connection;
 
 use crate::{encryption, key, number, starts_plain};
@@ -51,6 +51,28 @@ fn each_cipher_opens_what_it_wrote_and_nothing_else_does() {
             check_wrong_key(&path, &with(Some(other)));
         }
     }
+}
+
+#[test]
+fn a_passphrase_opens_what_it_wrote_and_another_does_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let with = |passphrase: &[u8], cipher| {
+        let passphrase = Passphrase::new(passphrase.to_vec());
+        Encryption::Passphrase { passphrase, cipher }
+    };
+    for cipher in Cipher::ALL {
+        let path = directory.path().join(cipher.name());
+        assert_eq!(make(&path, &with(b"hasen", Some(cipher))), Some(cipher));
+        assert!(!starts_plain(&path), "{cipher}");
+        let (db, _) = open(&path, &with(b"hasen", Some(cipher))).unwrap();
+        assert_eq!(number(&db, "SELECT x FROM t"), 42);
+        drop(db);
+        check_wrong_key(&path, &with(b"igel", Some(cipher)));
+        check_wrong_key(&path, &other_key(Some(cipher)));
+        check_wrong_key(&path, &Encryption::None);
+    }
+    let aes = directory.path().join(Cipher::Aes256Cbc.name());
+    assert_eq!(open(&aes, &with(b"hasen", None)).unwrap().1, Some(Cipher::Aes256Cbc));
 }
 
 #[test]
