@@ -15,6 +15,8 @@ mod changes;
 mod figures;
 mod html;
 mod http;
+mod interval;
+pub mod lab;
 mod machine;
 mod measure;
 mod postgres;
