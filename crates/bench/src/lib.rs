@@ -12,6 +12,7 @@
 
 pub mod bulk;
 mod changes;
+mod compare;
 mod figures;
 mod html;
 mod http;
@@ -30,4 +31,5 @@ pub mod sync;
 mod text;
 pub mod tps;
 
+pub use compare::{Compared, ComparedRow, Comparison, Source, compare};
 pub use report::Report;

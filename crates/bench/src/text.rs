@@ -28,11 +28,17 @@ pub(crate) fn configured(one: &Configured) -> String {
 }
 
 fn table(table: &Table) -> String {
-    let names = table.rows.iter().map(|row| figures::wrap(&row.name, NAME_WIDTH_MAX));
+    let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
+    let heading = format!("{}: {}", table.name, table.title);
+    aligned(&heading, &names, &figures::columns(table))
+}
+
+/// Columns beside the names of their rows, under a heading.
+pub(crate) fn aligned(heading: &str, names: &[&str], columns: &[Column]) -> String {
+    let names = names.iter().map(|name| figures::wrap(name, NAME_WIDTH_MAX));
     let names = Names::of(names.collect());
-    let columns = figures::columns(table);
-    let mut lines = figures::wrap(&format!("{}: {}", table.name, table.title), WIDTH_MAX);
-    for (index, block) in blocks(&columns, names.width).iter().enumerate() {
+    let mut lines = figures::wrap(heading, WIDTH_MAX);
+    for (index, block) in blocks(columns, names.width).iter().enumerate() {
         if index > 0 {
             lines.push(String::new());
         }
