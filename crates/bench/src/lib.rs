@@ -27,6 +27,7 @@ mod report;
 mod rivals;
 mod served;
 mod suite;
+mod summary;
 pub mod sync;
 mod text;
 pub mod tps;
