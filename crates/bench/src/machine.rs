@@ -36,7 +36,7 @@ impl Machine {
             processor: processor.to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel.trim().to_owned(),
-            file_system: file_system(folder),
+            file_system: engine::file_system(folder).unwrap_or_else(|| "unknown".to_owned()),
             version: env!("CARGO_PKG_VERSION"),
             commit: env!("WARREN_COMMIT"),
             sqlite: rusqlite::version(),
@@ -51,17 +51,4 @@ impl fmt::Display for Machine {
         writeln!(f, "{processor}, {cores} cores, Linux {kernel}, {file_system}")?;
         write!(f, "warren {version} ({commit}), SQLite {sqlite}")
     }
-}
-
-/// The type of the mount that holds `folder`, by the longest mount point that is a prefix of it.
-fn file_system(folder: &Path) -> String {
-    let folder = folder.canonicalize().unwrap_or_default();
-    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let mounts = mounts.lines().filter_map(|line| {
-        let mut fields = line.split(' ').skip(1);
-        Some((fields.next()?, fields.next()?))
-    });
-    let holding = mounts.filter(|(point, _)| folder.starts_with(point));
-    let best = holding.max_by_key(|(point, _)| point.len());
-    best.map_or("unknown", |(_, kind)| kind).to_owned()
 }
