@@ -8,6 +8,7 @@ mod at_rest;
 mod bench;
 mod commands;
 mod copies;
+mod doctor;
 mod heal;
 mod housekeeping;
 mod kill_client;
