@@ -14,11 +14,12 @@
 //! - A wrong key is [`Error::WrongKey`]; SQLite's "file is not a database" does not leave this
 //!   file.
 //! - The directory of a new file is on the disk before anything is stored in the file.
+//! - From the moment that a connection has the file until it has SQLite's lock on it, no other file
+//!   takes the name (`swap.rs`).
 //!
 //! # Not here
 //! - Migrations → `migrate.rs`. Many files → `databases.rs`.
 
-use std::fs::File;
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
@@ -28,6 +29,7 @@ use crate::cipher::Cipher;
 use crate::error::{Error, Result, io, sqlite};
 use crate::key::Key;
 use crate::profile::{self, Profile, Target};
+use crate::swap::{DirectoryLock, sync_directory};
 
 /// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few
 /// KB.
@@ -65,6 +67,8 @@ pub fn open_connection(
     if matches!(encryption, Encryption::Key { .. }) {
         profile::check_encryptable(profile)?;
     }
+    // From the first look at the file until the connection's lock on it: no swap comes in between.
+    let _no_swap = DirectoryLock::shared(path);
     let is_empty = is_missing_or_empty(path, create && !read_only)?;
     let cipher = find_cipher(path, encryption, is_empty)?;
     let connection = connect(path, encryption, cipher, profile, read_only)?;
@@ -83,6 +87,7 @@ pub(crate) fn connect(
     profile: &Profile,
     read_only: bool,
 ) -> Result<Connection> {
+    let _no_swap = DirectoryLock::shared(path);
     let access = if read_only {
         OpenFlags::SQLITE_OPEN_READ_ONLY
     } else {
@@ -208,14 +213,6 @@ fn immutable_uri(path: &Path) -> String {
         }
     }
     uri + "?immutable=1"
-}
-
-fn sync_directory(path: &Path) -> Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(io(directory))
 }
 
 fn wrong_key(path: &Path) -> Error {
