@@ -28,4 +28,5 @@ pub mod sync;
 mod text;
 pub mod tps;
 
+pub use processes::memory_peak_bytes;
 pub use report::Report;

@@ -9,7 +9,9 @@ mod clock;
 mod command;
 mod conflicts;
 mod history;
+mod holders;
 mod inspect;
+mod key_file;
 mod output;
 mod password;
 mod phrase;
@@ -18,6 +20,7 @@ mod serve;
 mod status;
 mod sync;
 mod track;
+mod vacuum;
 mod vault;
 
 use std::process::ExitCode;

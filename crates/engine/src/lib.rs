@@ -72,6 +72,7 @@ mod swap;
 mod sync;
 mod transaction;
 mod upkeep;
+mod vacuum;
 mod writer;
 
 pub use cipher::{Cipher, UnknownCipher};
@@ -87,4 +88,5 @@ pub use open::{Encryption, open_connection};
 pub use profile::{Pragma, Profile, Scope};
 pub use stats::{Health, Stats};
 pub use transaction::{Held, Sql, Transaction};
+pub use vacuum::{Vacuum, Vacuumed, vacuum};
 pub use writer::WriterLimits;

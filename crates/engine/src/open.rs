@@ -38,6 +38,9 @@ const STATEMENTS_CACHED_MAX: usize = 128;
 /// The ciphers that are tried when none is named; a new file gets the first.
 const DEFAULT_CIPHERS: &[Cipher] = &[Cipher::ChaCha20, Cipher::Aes256Cbc];
 
+/// A page that is being written when it is read is whole the next time.
+const PROBES_BESIDE_WAL: usize = 3;
+
 /// How a file is encrypted.
 #[derive(Clone, Debug)]
 pub enum Encryption {
@@ -127,9 +130,13 @@ fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<O
     if is_empty {
         return Ok(Some(candidates[0]));
     }
-    for cipher in candidates {
-        if opens(path, Some((key, *cipher)))? {
-            return Ok(Some(*cipher));
+    // Beside a WAL, another connection may just have been writing page 1.
+    let probes_count = if has_wal(path) { PROBES_BESIDE_WAL } else { 1 };
+    for _ in 0..probes_count {
+        for cipher in candidates {
+            if opens(path, Some((key, *cipher)))? {
+                return Ok(Some(*cipher));
+            }
         }
     }
     if opens(path, None)? {

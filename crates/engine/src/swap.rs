@@ -69,8 +69,17 @@ pub(crate) struct Alone<'a> {
 }
 
 impl<'a> Alone<'a> {
-    /// Waits for nobody: [`Error::Busy`] if there is another connection.
-    pub(crate) fn take(db: &'a Connection) -> Result<Self> {
+    /// [`Error::Busy`] if there is another connection until then.
+    pub(crate) fn take(db: &'a Connection, until: Instant) -> Result<Self> {
+        loop {
+            match Self::try_take(db) {
+                Err(Error::Busy) if clock::now() < until => thread::yield_now(),
+                taken => return taken,
+            }
+        }
+    }
+
+    fn try_take(db: &'a Connection) -> Result<Self> {
         let number = |name| profile::read(db, name).map_err(sqlite(name));
         let busy_timeout_ms = number("busy_timeout")?.parse().expect("SQLite answers with a count");
         let is_wal = number("journal_mode")? == "wal";

@@ -84,7 +84,8 @@ impl Database {
         let mut slot = self.writer();
         let writer = slot.as_mut().ok_or(Error::Closed)?;
         let directory = DirectoryLock::alone(&self.path, clock::now() + SNAPSHOT_AGE_MAX)?;
-        let alone = Alone::take(writer.connection())?;
+        // None is opened any more; one that was open for a moment is closed by then.
+        let alone = Alone::take(writer.connection(), clock::now() + SNAPSHOT_AGE_MAX)?;
         if self.is_wanted(seen.batches) || alone.data_version()? != seen.data_version {
             return Err(Error::Busy);
         }

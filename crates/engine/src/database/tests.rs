@@ -116,3 +116,18 @@ fn a_poisoned_database_moves_no_wal_into_its_file() {
     databases.shutdown();
     assert!(before == std::fs::read(&path).unwrap());
 }
+
+#[test]
+fn a_poisoned_database_is_not_maintained() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(&path, options).unwrap();
+    insert(&database, 1).wait().unwrap();
+    database.writer().as_mut().unwrap().fail_commits();
+    insert(&database, 2).wait().unwrap_err();
+    let wal = std::fs::read(directory.path().join("a.db-wal")).unwrap();
+    let error = database.maintain().unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
+    assert!(wal == std::fs::read(directory.path().join("a.db-wal")).unwrap());
+}

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 
 use engine::{Encryption, Error, Key, Profile, open_connection};
-use rusqlite::Connection;
 
 use crate::seed::within_time;
 use crate::{fixture, insert, number, starts_plain, sum};
 
-use super::{beside, content, fragment, fragmented, inode, maintain, number_of, other};
+use super::{
+    beside, content, fragment, fragment_rows, fragmented, inode, maintain, number_of, other,
+};
 
 const MARKER: &str = "a-marker-that-must-not-reach-the-disk";
 
@@ -112,11 +113,16 @@ const COUNT: &str = "SELECT count(*) FROM t";
 
 /// Back to many free pages.
 fn fragment_again(database: &engine::Database) {
+    empty(database);
+    fragment(database, 40);
+}
+
+/// Leaves the rows with negative ids.
+fn empty(database: &engine::Database) {
     let empty = database.write::<_, Error, _>(engine::Durability::Os, |db| {
         Ok(db.execute("DELETE FROM t WHERE id > 0", []).map(drop)?)
     });
     empty.wait().unwrap();
-    fragment(database, 40);
 }
 
 #[test]
@@ -186,43 +192,48 @@ fn a_file_that_another_connection_has_open_is_not_replaced() {
 /// and went on with the old file and the new WAL.
 #[test]
 fn connections_that_are_opened_in_the_moment_of_a_swap_have_the_right_file() {
-    const SWAPS: i64 = 12;
-    const OPENERS: i64 = 3;
+    const SWAPS: i64 = 10;
+    const OPENERS: usize = 2;
     within_time(|| {
         let fixture = fixture();
-        let database = fragmented(&fixture, 40, |_| {});
-        let (next, is_over) = (AtomicI64::new(1), AtomicBool::new(false));
+        let database = fixture.open("a.db");
+        // How many rows there are to be; each swap asks the openers for one more.
+        let (wanted, opened) = (AtomicI64::new(0), AtomicI64::new(0));
+        let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let openers: Vec<_> = (0..OPENERS)
-                .map(|_| {
-                    scope.spawn(|| {
-                        while !is_over.load(Ordering::SeqCst) {
-                            let db = other(database.path());
-                            let x = next.fetch_add(1, Ordering::SeqCst);
-                            write(&db, -x);
-                            drop(db);
-                            (0..20).for_each(|_| thread::yield_now());
+            for _ in 0..OPENERS {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::SeqCst) {
+                        let db = other(database.path());
+                        let has = number(&db, "SELECT count(*) FROM t WHERE id < 0");
+                        if has < wanted.load(Ordering::SeqCst) {
+                            let sql = "INSERT OR IGNORE INTO t (id) VALUES (-1 - ?1)";
+                            db.execute(sql, [has]).unwrap();
                         }
-                    })
-                })
-                .collect();
-            let mut swaps = 0;
-            while swaps < SWAPS && openers.iter().all(|opener| !opener.is_finished()) {
-                fragment_again(&database);
-                swaps += i64::from(database.maintain().unwrap().is_compacted);
+                        drop(db);
+                        opened.fetch_add(1, Ordering::SeqCst);
+                        (0..300).for_each(|_| thread::yield_now());
+                    }
+                });
+            }
+            for swap in 1..=SWAPS {
+                empty(&database);
+                fragment_rows(&database, 400, 70);
+                while !database.maintain().unwrap().is_compacted {}
+                wanted.store(swap, Ordering::SeqCst);
+                while number_of(&database, ROWS_OF_OPENERS) < swap {
+                    thread::yield_now();
+                }
             }
             is_over.store(true, Ordering::SeqCst);
         });
-        let written = number_of(&database, "SELECT count(*) FROM t WHERE x < 0");
-        // `fragment_again` keeps what they wrote under negative numbers.
-        assert_eq!(written, next.load(Ordering::SeqCst) - 1);
+        assert!(opened.load(Ordering::SeqCst) > SWAPS);
+        assert_eq!(number_of(&database, ROWS_OF_OPENERS), SWAPS);
         assert_eq!(content(&database).1, "ok");
     });
 }
 
-fn write(db: &Connection, x: i64) {
-    db.execute("INSERT INTO t (id, x) VALUES (?1, ?1)", [x]).unwrap();
-}
+const ROWS_OF_OPENERS: &str = "SELECT count(*) FROM t WHERE id < 0";
 
 #[test]
 fn closing_does_not_wait_for_a_copy() {

@@ -10,7 +10,7 @@ use engine::{Databases, Limits, open_connection};
 
 use crate::{encryption, fixture, number, options};
 
-use super::{beside, fragment, inode};
+use super::{beside, fragment_rows, inode};
 
 /// Set in the child: the database's path.
 const DATABASE: &str = "ENGINE_TEST_COMPACTION_DATABASE";
@@ -29,7 +29,7 @@ fn at_any_moment_the_file_is_the_old_one_or_the_new_one() {
     let rows = make(&original);
     for calls in CALLS {
         // Thousands of pages are written; a few moments among them are enough.
-        let step = if *calls == "pwrite64" { 397 } else { 1 };
+        let step = if *calls == "pwrite64" { 101 } else { 1 };
         for at in (1..).step_by(step).take(TRIES_MAX) {
             let path = fixture.directory.path().join("a.db");
             std::fs::copy(&original, &path).unwrap();
@@ -69,7 +69,7 @@ fn at_any_moment_the_file_is_the_old_one_or_the_new_one() {
 fn make(path: &Path) -> i64 {
     let databases = Databases::start(Limits::default()).unwrap();
     let database = databases.open(path, || options(|_| {})).unwrap();
-    fragment(&database, 40);
+    fragment_rows(&database, 400, 70);
     let rows = super::number_of(&database, "SELECT count(*) FROM t");
     databases.shutdown();
     rows
