@@ -55,7 +55,7 @@ fn fragment_rows(database: &Database, rows: i64, percent: i64) {
                        (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
                    SELECT i, CAST(printf('%08d', i) || zeroblob(?2) AS BLOB) FROM n";
         db.execute(sql, (rows, ROW_BYTES))?;
-        db.execute("DELETE FROM t WHERE id % 100 < ?1", [percent])?;
+        db.execute("DELETE FROM t WHERE id > 0 AND id % 100 < ?1", [percent])?;
         Ok(())
     });
     fill.wait().unwrap();
