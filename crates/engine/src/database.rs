@@ -55,7 +55,7 @@ pub struct Options {
     pub create: bool,
     /// No other process writes to the file. Reads that follow on each other then share a snapshot
     /// while this process writes nothing either; what another process does write they see up to
-    /// 10 ms late.
+    /// 10 ms late. And maintenance may put another file in its place.
     pub is_sole_writer: bool,
     /// The writer's limits.
     pub limits: WriterLimits,

@@ -23,3 +23,4 @@ mod receipts;
 mod sealed;
 mod story;
 mod support;
+mod vacuum;

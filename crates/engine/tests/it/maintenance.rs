@@ -130,17 +130,22 @@ fn above_twenty_five_percent_it_is_written_anew() {
     let fixture = fixture();
     let database = fragmented(&fixture, 40, |_| {});
     let before = number_of(&database, "PRAGMA page_count");
+    let durable = |x: &'static str| {
+        let write = database.write::<_, Error, _>(Durability::Disk, move |db| {
+            Ok(db.execute("INSERT INTO t (x) VALUES (?1)", [x]).map(drop)?)
+        });
+        write.wait().unwrap();
+    };
+    durable("before");
     let done = maintain(&database);
     assert!(done.is_compacted && done.pages_returned >= 1_500, "{done:?}");
     let after = database.health();
     assert_eq!((after.free_pages, after.maintenance.compacted), (0, 1));
     assert!(after.pages < u64::try_from(before).unwrap() * 7 / 10);
     assert_eq!(bytes(database.path()), after.pages * after.page_bytes);
-    // It goes on as before: durably, too, in its new WAL.
-    let write = database.write::<_, Error, _>(Durability::Disk, |db| {
-        Ok(db.execute("INSERT INTO t (x) VALUES ('after')", []).map(drop)?)
-    });
-    write.wait().unwrap();
+    // It goes on as before, and what is flushed is the new WAL.
+    durable("after");
+    assert_eq!(open_without_a_name(fixture.directory.path()), [] as [PathBuf; 0]);
     let rows = content(&database);
     fixture.databases.close(database.path()).unwrap();
     drop(database);
@@ -318,6 +323,16 @@ fn the_longest_read_is_known_while_it_runs() {
     });
     read.unwrap();
     assert!(database.health().longest_read.is_zero());
+}
+
+/// Files of this process that have lost their names in this directory.
+fn open_without_a_name(directory: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir("/proc/self/fd").unwrap();
+    let files = files.filter_map(|file| std::fs::read_link(file.unwrap().path()).ok());
+    let is_one = |file: &PathBuf| {
+        file.starts_with(directory) && file.as_os_str().as_encoded_bytes().ends_with(b" (deleted)")
+    };
+    files.filter(is_one).collect()
 }
 
 fn number_of(database: &Database, sql: &str) -> i64 {
