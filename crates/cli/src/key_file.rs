@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_key_is_bytes_or_hex_digits() {
         let bytes: [u8; 32] = std::array::from_fn(|index| u8::try_from(index * 7).unwrap());
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = bytes.map(|byte| format!("{byte:02x}")).concat();
         for text in [&bytes[..], hex.as_bytes(), format!("{}\n", hex.to_uppercase()).as_bytes()] {
             assert_eq!(parse(text).unwrap().as_bytes(), &bytes);
         }

@@ -28,8 +28,8 @@ pub(crate) struct Arguments {
     /// long; readers may have the file open.
     #[arg(long)]
     in_place: bool,
-    /// Where that keeps its temporary copy: in a file (in $SQLITE_TMPDIR, or where SQLite finds a
-    /// place) or in memory.
+    /// Where that keeps its temporary copy: in memory, or in a file, in the directory that the
+    /// variable `SQLITE_TMPDIR` names or where SQLite finds a place.
     #[arg(long, value_name = "WHERE", requires = "in_place", default_value = "file")]
     temp_store: TempStore,
 }

@@ -96,12 +96,10 @@ impl Copy {
     }
 
     /// Gives up the lock, and the care for the file.
-    pub(crate) fn finish(mut self) -> Result<PathBuf> {
-        let mut path = PathBuf::new();
+    pub(crate) fn finish(mut self) -> PathBuf {
         // Closed before its locks could be anybody's.
         drop(self.file.take());
-        std::mem::swap(&mut path, &mut self.path);
-        Ok(path)
+        std::mem::take(&mut self.path)
     }
 
     /// An empty file with the original's owner and permissions.

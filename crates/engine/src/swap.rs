@@ -117,7 +117,7 @@ impl<'a> Alone<'a> {
         }
         // Before the name changes: the new file must never stand beside the old WAL.
         sync_directory(&original)?;
-        let made = copy.finish()?;
+        let made = copy.finish();
         fs::rename(&made, &original).map_err(io(&original))?;
         sync_directory(&original)
     }

@@ -16,21 +16,30 @@ use engine::Health;
 /// More would be more than anybody looks at, and than a scrape should carry.
 const SERIES_MAX: usize = 100;
 
-/// Bytes of all open vaults.
-const SUMS: [(&str, &str, fn(&Health) -> u64); 3] = [
-    ("file_bytes", "Size of the files.", |health| health.pages * health.page_bytes),
-    ("free_bytes", "Pages that hold nothing.", |health| health.free_pages * health.page_bytes),
-    ("wal_bytes", "Size of the WALs.", |health| health.wal_bytes),
-];
-
 /// One figure of a vault.
-struct Figure {
+struct Figure<T> {
     name: &'static str,
     help: &'static str,
-    of: fn(&Health) -> f64,
+    of: fn(&Health) -> T,
 }
 
-const FIGURES: [Figure; 3] = [
+/// Bytes, which add up.
+const SUMS: [Figure<u64>; 3] = [
+    Figure {
+        name: "file_bytes",
+        help: "Size of the files.",
+        of: |health| health.pages * health.page_bytes,
+    },
+    Figure {
+        name: "free_bytes",
+        help: "Pages that hold nothing.",
+        of: |health| health.free_pages * health.page_bytes,
+    },
+    Figure { name: "wal_bytes", help: "Size of the WALs.", of: |health| health.wal_bytes },
+];
+
+/// What each vault is shown with.
+const FIGURES: [Figure<f64>; 3] = [
     Figure {
         name: "fragmentation_ratio",
         help: "Share of the file's pages that hold nothing.",
@@ -47,9 +56,8 @@ const FIGURES: [Figure; 3] = [
 /// The metrics of these open vaults.
 pub(super) fn text(vaults: &[(VaultId, Health)]) -> String {
     let mut text = String::new();
-    for (name, help, of) in SUMS {
-        let sum: u64 = vaults.iter().map(|(_, health)| of(health)).sum();
-        write_sum(name, help, sum, &mut text).expect(TAKES_ALL);
+    for figure in &SUMS {
+        figure.write(vaults, &mut text).expect(TAKES_ALL);
     }
     for figure in &FIGURES {
         figure.write(vaults, &mut text).expect(TAKES_ALL);
@@ -59,12 +67,16 @@ pub(super) fn text(vaults: &[(VaultId, Health)]) -> String {
 
 const TAKES_ALL: &str = "a String takes all that is written to it";
 
-fn write_sum(name: &str, help: &str, sum: u64, text: &mut String) -> std::fmt::Result {
-    writeln!(text, "# HELP warren_vaults_{name} {help} All open vaults together.")?;
-    writeln!(text, "# TYPE warren_vaults_{name} gauge\nwarren_vaults_{name} {sum}")
+impl Figure<u64> {
+    fn write(&self, vaults: &[(VaultId, Health)], text: &mut String) -> std::fmt::Result {
+        let Self { name, help, of } = self;
+        let sum: u64 = vaults.iter().map(|(_, health)| of(health)).sum();
+        writeln!(text, "# HELP warren_vaults_{name} {help} All open vaults together.")?;
+        writeln!(text, "# TYPE warren_vaults_{name} gauge\nwarren_vaults_{name} {sum}")
+    }
 }
 
-impl Figure {
+impl Figure<f64> {
     fn write(&self, vaults: &[(VaultId, Health)], text: &mut String) -> std::fmt::Result {
         let Self { name, help, of } = self;
         let max = vaults.iter().map(|(_, health)| of(health)).fold(0.0, f64::max);
