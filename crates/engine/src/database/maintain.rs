@@ -177,12 +177,12 @@ impl Database {
         db.progress_handler(INSTRUCTIONS_PER_LOOK, Some(is_wanted))
     }
 
-    fn batches(&self) -> u64 {
+    pub(super) fn batches(&self) -> u64 {
         self.counters.batches.load(Ordering::Relaxed)
     }
 
     /// A connection that waits for no lock: it gives up instead.
-    fn connect_for_maintenance(&self, batches: u64) -> Result<Connection> {
+    pub(super) fn connect_for_maintenance(&self, batches: u64) -> Result<Connection> {
         let mut db = open::connect(&self.path, &self.encryption, self.cipher, self.profile, false)?;
         db.busy_timeout(Duration::ZERO).map_err(sqlite("busy_timeout"))?;
         db.pragma_update(None, "wal_autocheckpoint", 0).map_err(sqlite("wal_autocheckpoint"))?;
