@@ -33,4 +33,5 @@ mod text;
 pub mod tps;
 
 pub use compare::{Compared, ComparedRow, Comparison, Source, compare};
+pub use processes::memory_peak_bytes;
 pub use report::Report;

@@ -25,3 +25,4 @@ mod receipts;
 mod sealed;
 mod story;
 mod support;
+mod vacuum;
