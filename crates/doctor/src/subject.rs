@@ -150,6 +150,17 @@ impl Subject {
         time
     }
 
+    /// All rows of a query, which is a short one.
+    pub(crate) fn rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        row: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        self.allow(Duration::MAX);
+        schema::rows(&self.db, sql, parameters, row)
+    }
+
     /// Pages in the file, those of its WAL included.
     pub(crate) fn pages_count(&self) -> u64 {
         let count = self.db.query_row("PRAGMA page_count", [], |row| row.get::<_, u32>(0));
@@ -245,7 +256,7 @@ impl Subject {
     }
 
     /// Looks at some more leaves of a tree, others for another seed. Returns how many.
-    pub(crate) fn more_leaves(&self, root: u32, seed: u64) -> Result<usize, Trouble> {
+    pub(crate) fn more_leaves(&self, root: u32, seed: u64) -> Result<u64, Trouble> {
         let (mut random, mut more) = (Random::of(seed), Sample::default());
         self.allow(Duration::MAX);
         self.in_snapshot(|| {
@@ -254,7 +265,7 @@ impl Subject {
             }
             Ok(())
         })?;
-        Ok(more.leaves_seen())
+        Ok(more.leaves_seen().try_into().unwrap_or(0))
     }
 
     /// Several reads of one state of the file.

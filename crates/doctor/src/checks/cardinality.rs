@@ -25,7 +25,7 @@ struct Rows {
     /// In the whole table.
     total: f64,
     columns: Vec<String>,
-    values: Vec<Vec<String>>,
+    values: Vec<Vec<Vec<u8>>>,
 }
 
 impl Cardinality {
@@ -48,27 +48,30 @@ impl Cardinality {
 
     /// What `sqlite_stat1` would say of an index on these columns.
     pub(crate) fn stat(&self, table: &str, columns: &[String]) -> Option<String> {
-        let rows = self.0.get(table)?;
-        let places: Option<Vec<usize>> = columns
-            .iter()
-            .map(|column| rows.columns.iter().position(|name| name == column))
-            .collect();
-        let places = places?;
-        let mut stat = whole(rows.total).to_string();
-        for length in 1..=places.len() {
-            let per_value = rows.total / rows.distinct(&places[..length]).max(1.0);
+        let mut stat = whole(self.0.get(table)?.total).to_string();
+        for length in 1..=columns.len() {
+            let per_value = self.rows_per_value(table, &columns[..length])?;
             stat = format!("{stat} {}", whole(per_value.ceil()).max(1));
         }
         Some(stat)
+    }
+
+    /// How many rows have the same values in these columns, on average.
+    pub(crate) fn rows_per_value(&self, table: &str, columns: &[String]) -> Option<f64> {
+        let rows = self.0.get(table)?;
+        let place = |column| rows.columns.iter().position(|name| name == column);
+        let places: Option<Vec<usize>> = columns.iter().map(place).collect();
+        Some(rows.total / rows.distinct(&places?).max(1.0))
     }
 }
 
 impl Rows {
     fn distinct(&self, places: &[usize]) -> f64 {
-        let mut seen = HashMap::<Vec<&str>, u64>::new();
+        let mut seen = HashMap::<Vec<&[u8]>, u64>::new();
         for row in &self.values {
-            *seen.entry(places.iter().map(|place| row[*place].as_str()).collect()).or_default() +=
-                1;
+            *seen
+                .entry(places.iter().map(|place| row[*place].as_slice()).collect())
+                .or_default() += 1;
         }
         let once = seen.values().filter(|count| **count == 1).count();
         let (once, all) = (as_float(once), as_float(seen.len()));
@@ -87,7 +90,7 @@ fn read(subject: &Subject, table: &Table) -> Result<Option<Rows>, Trouble> {
     let columns: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
     let shortened = columns.iter().map(|column| {
         let column = quoted(column);
-        format!("typeof({column}) || substr({column}, 1, {VALUE_CHARACTERS_MAX})")
+        format!("quote(substr({column}, 1, {VALUE_CHARACTERS_MAX}))")
     });
     let list = shortened.collect::<Vec<_>>().join(", ");
     let sql = format!("SELECT {list} FROM {} WHERE rowid = ?1", quoted(&table.name));
@@ -98,8 +101,12 @@ fn read(subject: &Subject, table: &Table) -> Result<Option<Rows>, Trouble> {
         subject.allow(Duration::MAX);
         let mut found = select.query([row.rowid])?;
         if let Some(row) = found.next()? {
-            let text = |index| row.get::<_, Option<String>>(index).map(Option::unwrap_or_default);
-            values.push((0..columns.len()).map(text).collect::<Result<Vec<_>, _>>()?);
+            // Texts need not be UTF-8.
+            let bytes = |index| {
+                let bytes = row.get_ref(index)?.as_bytes();
+                Ok(bytes.map_err(rusqlite::Error::from)?.to_vec())
+            };
+            values.push((0..columns.len()).map(bytes).collect::<Result<Vec<_>, Trouble>>()?);
         }
     }
     let total = sample.entries();
