@@ -137,7 +137,7 @@ pub(crate) fn unreadable(trouble: &Trouble, is_immutable: bool, outside: &Outsid
         log.skip("the content", WITHOUT_WAL);
         return;
     }
-    if trouble.is_fault() {
+    if trouble.is_fault() && !log.has("file_truncated") {
         integrity::fault(trouble, log);
     }
     log.skip("the content", why(trouble));
