@@ -112,3 +112,22 @@ fn read(subject: &Subject, table: &Table) -> Result<Option<Rows>, Trouble> {
     let total = sample.entries();
     Ok((!values.is_empty()).then_some(Rows { total, columns, values }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_once_stands_for_others() {
+        let value = |index: usize| index.max(50).to_string().into_bytes();
+        let values = (0..100).map(|index| vec![value(index), b"same".to_vec()]).collect();
+        let columns = vec!["a".to_owned(), "b".to_owned()];
+        let rows = Rows { total: 10_000.0, columns: columns.clone(), values };
+        // 49 values once, times sqrt(10000 / 100), and one 51 times.
+        assert!((rows.distinct(&[0]) - 491.0).abs() < 1e-9, "{}", rows.distinct(&[0]));
+        assert!((rows.distinct(&[1]) - 1.0).abs() < 1e-9);
+        let known = Cardinality(BTreeMap::from([("t".to_owned(), rows)]));
+        assert_eq!(known.stat("t", &columns).as_deref(), Some("10000 21 21"));
+        assert_eq!(known.stat("t", &["c".to_owned()]), None);
+    }
+}

@@ -355,3 +355,20 @@ fn with_plan(code: &'static str, what: &str, sql: &str, before: &[String]) -> Fi
         .field("query", sql)
         .field("plan", before.to_vec())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(lists: &[Vec<String>]) -> Vec<String> {
+        lists.iter().map(|list| list.join("")).collect()
+    }
+
+    #[test]
+    fn columns_are_tried_in_every_order_and_left_out_the_most_first() {
+        let columns = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(texts(&orders(&columns[..2])), ["a", "b", "ab", "ba"]);
+        assert_eq!(orders(&columns).len(), 3 + 6 + 6);
+        assert_eq!(texts(&parts(&columns)), ["a", "b", "c", "ab", "ac", "bc", "abc"]);
+    }
+}
