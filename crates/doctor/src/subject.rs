@@ -129,11 +129,16 @@ impl Subject {
         Ok(Ok(subject))
     }
 
+    /// One page's bytes.
+    pub(crate) fn bytes(&self, number: u32) -> Result<Vec<u8>, Trouble> {
+        let bytes = read_page(&self.db, number)?;
+        Ok(bytes.ok_or(Malformed { page: number, what: "not in the file" })?)
+    }
+
     /// One page, as a page of a B-tree.
     pub(crate) fn page(&self, number: u32) -> Result<Page, Trouble> {
         let usable = self.header.page_size - u32::from(self.header.reserved_size);
-        let bytes = read_page(&self.db, number)?;
-        let bytes = bytes.ok_or(Malformed { page: number, what: "not in the file" })?;
+        let bytes = self.bytes(number)?;
         Ok(Page::parse(number, bytes, usable.try_into().expect("pages are small"))?)
     }
 
@@ -269,7 +274,10 @@ impl Subject {
     }
 
     /// Several reads of one state of the file.
-    fn in_snapshot<T>(&self, work: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    pub(crate) fn in_snapshot<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         self.db.execute_batch("BEGIN")?;
         let result = work();
         self.db.execute_batch("ROLLBACK")?;

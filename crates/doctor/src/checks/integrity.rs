@@ -6,6 +6,8 @@ use engine::Untouched;
 
 use crate::figure::{about, count, float};
 use crate::finding::{Finding, Mend};
+use crate::header::u32_at;
+use crate::page::Malformed;
 use crate::report::Log;
 use crate::schema::{Table, quoted};
 use crate::subject::{Subject, Trouble};
@@ -20,6 +22,11 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) {
     if subject.lacks_wal() {
         log.skip("integrity", "the main file alone may be half of each of two states");
         return;
+    }
+    match check_free_list(subject) {
+        Err(trouble) if trouble.is_fault() => fault(&trouble, log),
+        Err(trouble) => log.skip("the list of free pages", trouble.to_string()),
+        Ok(()) => {}
     }
     let mut tables: Vec<(&Table, f64)> =
         subject.tables.iter().map(|table| (table, pages(subject, table))).collect();
@@ -79,6 +86,35 @@ fn sampled_faults(
         }
     }
     leaves
+}
+
+/// Walks the list of free pages, of which `quick_check` of a table knows nothing: each of its trunk
+/// pages has the next one's number and its own count of leaves
+/// (<https://sqlite.org/fileformat.html#the_freelist>).
+fn check_free_list(subject: &Subject) -> Result<(), Trouble> {
+    let wrong = |page, what| Err(Malformed { page, what }.into());
+    // Others may wait until the snapshot ends.
+    let time = subject.allow(Duration::MAX);
+    let end = subject.budget.elapsed() + time;
+    subject.in_snapshot(|| {
+        let first = subject.bytes(1)?;
+        let at = |bytes: &[u8], offset| u32_at(bytes, offset).unwrap_or_default();
+        let (mut trunk, count) = (at(&first, 32), at(&first, 36));
+        let mut seen = 0;
+        while trunk != 0 && subject.budget.elapsed() < end {
+            let bytes = subject.bytes(trunk)?;
+            let leaves = at(&bytes, 4);
+            seen += 1 + leaves;
+            if leaves > subject.header.page_size / 4 || seen > count {
+                return wrong(trunk, "the list of free pages is longer than the header says");
+            }
+            trunk = at(&bytes, 0);
+        }
+        if trunk == 0 && seen < count {
+            return wrong(1, "the list of free pages is shorter than the header says");
+        }
+        Ok(())
+    })
 }
 
 /// Pages of a table and its indexes, as far as known.

@@ -49,6 +49,24 @@ fn a_file_that_was_cut_off_or_emptied_is_told_as_such() {
     }
 }
 
+#[test]
+fn a_list_of_free_pages_that_is_wrong_is_found() {
+    let bed = Bed::new();
+    let (count_at, first_at) = (36, 32);
+    for (name, at, value) in
+        [("many", count_at, 60), ("few", count_at, 3), ("lost", first_at, 9_999)]
+    {
+        let path = bed.at(name);
+        healthy(&path);
+        crate::bed::sql_on(&path, "DELETE FROM book");
+        assert!(codes(&report(&path)).iter().all(|code| *code != "page_broken"));
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[at..][..4].copy_from_slice(&u32::to_be_bytes(value));
+        fs::write(&path, bytes).unwrap();
+        assert!(codes(&report(&path)).contains(&"page_broken"), "{name}");
+    }
+}
+
 /// Bytes that look like nothing.
 fn noise(count: usize) -> Vec<u8> {
     let mut state = 0x1234_5678_u32;
