@@ -117,7 +117,8 @@ pub enum Untouched {
     /// In the main file alone, which nobody changes meanwhile: no locks, no other file looked at.
     Immutable,
     /// Other connections may be at work: their locks are respected, and the WAL's index is read and
-    /// not written, which needs that it is there.
+    /// not written, which needs that it is there. (Connections of one process share the index: where
+    /// another of them has it open for writing, this one's read mark is in it, too.)
     Shared,
 }
 
