@@ -12,6 +12,7 @@
 
 pub mod bulk;
 mod changes;
+mod disk;
 mod figures;
 mod html;
 mod http;

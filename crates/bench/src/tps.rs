@@ -27,6 +27,7 @@ use indicatif::ProgressBar;
 
 use self::bed::Bed;
 use self::vaults::Vaults;
+use crate::disk;
 use crate::machine::Machine;
 use crate::postgres::Postgres;
 use crate::report::Report;
@@ -275,17 +276,7 @@ fn check_disk(plan: &Plan) -> anyhow::Result<()> {
     if plan.against.contains(&Rival::Postgres) {
         needed += postgres::disk_bytes(plan.rows);
     }
-    let free = rustix::fs::statvfs(&plan.folder).context("the folder to measure in")?;
-    let free = free.f_bavail * free.f_frsize;
-    anyhow::ensure!(
-        free >= needed,
-        "{} rows need {} of disk in {}, and {} are free",
-        plan.rows,
-        indicatif::HumanBytes(needed),
-        plan.folder.display(),
-        indicatif::HumanBytes(free)
-    );
-    Ok(())
+    disk::check(&plan.folder, needed, &format!("{} rows", plan.rows))
 }
 
 fn settings(bed: &Bed, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
