@@ -6,6 +6,7 @@
 
 mod bed;
 mod carry_out;
+pub mod checkpoint;
 mod configuration;
 mod message;
 mod plan;

@@ -5,13 +5,14 @@
 //! explains the tables.
 //!
 //! # Not here
+//! - Checkpoints → `lab/checkpoint.rs`, which does the same work.
 //! - Rounds, ratios, spread → `suite.rs`. Pages and columns → `html.rs`, `text.rs`.
 
-mod accounts;
-mod bare;
-mod bed;
+pub(crate) mod accounts;
+pub(crate) mod bare;
+pub(crate) mod bed;
 mod postgres;
-mod producers;
+pub(crate) mod producers;
 mod rivals;
 mod sections;
 mod vaults;
@@ -72,8 +73,6 @@ pub enum Part {
     Isolation,
     /// Reads beside writes.
     Mixed,
-    /// Pauses and the WAL's size.
-    Checkpoint,
     /// Encryption by size of commit.
     Cipher,
     /// Thousands of databases.
@@ -163,12 +162,11 @@ struct Run<'a> {
 impl Run<'_> {
     fn one_database(&mut self, bed: &Bed) -> anyhow::Result<()> {
         type Build = fn(&Bed) -> Section<'static>;
-        let parts: [(Part, Build); 5] = [
+        let parts: [(Part, Build); 4] = [
             (Part::Published, sections::published),
             (Part::Durability, sections::durability),
             (Part::Isolation, sections::isolation),
             (Part::Mixed, sections::mixed),
-            (Part::Checkpoint, sections::checkpoint),
         ];
         for (part, build) in parts {
             if self.plan.wants(part) {
@@ -191,7 +189,8 @@ impl Run<'_> {
     }
 }
 
-fn load(
+/// Makes the table in a file of `folder`, unless it is there.
+pub(crate) fn load(
     folder: &Path,
     cipher: Option<Cipher>,
     rows: i64,

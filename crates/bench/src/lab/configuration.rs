@@ -38,12 +38,11 @@ impl Configuration {
     /// front, else at the end.
     pub(crate) fn with(&self, name: &str, about: &str, pragma: &str, value: &str) -> Self {
         let mut settings = self.settings.clone();
-        match settings.iter_mut().find(|(of, _)| of == pragma) {
-            Some((_, old)) => value.clone_into(old),
-            None => {
-                let place = if EMPTY_FILE.contains(&pragma) { 0 } else { settings.len() };
-                settings.insert(place, (pragma.to_owned(), value.to_owned()));
-            }
+        if let Some((_, old)) = settings.iter_mut().find(|(of, _)| of == pragma) {
+            value.clone_into(old);
+        } else {
+            let place = if EMPTY_FILE.contains(&pragma) { 0 } else { settings.len() };
+            settings.insert(place, (pragma.to_owned(), value.to_owned()));
         }
         Self { name: name.to_owned(), about: about.to_owned(), settings }
     }

@@ -36,7 +36,6 @@ fn tps_makes_every_table_beside_a_baseline_and_saves_them() {
         "durability",
         "isolation",
         "mixed",
-        "checkpoint",
         "cipher-1",
         "cipher-100",
         "cipher-1000",
