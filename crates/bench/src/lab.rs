@@ -7,6 +7,8 @@
 mod bed;
 mod carry_out;
 pub mod checkpoint;
+pub mod cipher;
+mod cold;
 mod configuration;
 mod message;
 mod plan;

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod checkpoint;
+mod cipher;
 mod method;
 mod pragma;
 mod reconcile;
@@ -21,6 +22,7 @@ use crate::output::Output;
 pub(crate) enum Command {
     Bulk(bulk::Bulk),
     Checkpoint(checkpoint::Checkpoint),
+    Cipher(cipher::Cipher),
     Pragma(pragma::Pragma),
     Reconcile(reconcile::Arguments),
     Sync(sync::Sync),
@@ -31,6 +33,7 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Bulk(arguments) => bulk::run(arguments, output),
         Command::Checkpoint(arguments) => checkpoint::run(&arguments, output),
+        Command::Cipher(arguments) => cipher::run(&arguments, output),
         Command::Pragma(arguments) => pragma::run(&arguments, output),
         Command::Reconcile(arguments) => reconcile::run(arguments, output),
         Command::Sync(arguments) => sync::run(arguments, output),

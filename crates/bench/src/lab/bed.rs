@@ -11,7 +11,10 @@ use super::message::{CipherAndKey, Mailbox, steps};
 use super::plan::{Answer, Step, Timing};
 use crate::figures::whole;
 use crate::measure::Sample;
-use crate::suite::{Case, Heading};
+use crate::suite::{Case, Effort, Group, Heading, Table, run_group};
+
+/// Of a transaction: one operation, and what the published program never tried.
+pub(crate) const TRANSACTIONS: &[usize] = &[1, 100];
 
 /// A table of messages in a folder, and what is done with it.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +70,30 @@ impl Bed<'_> {
 /// The names of all steps.
 pub(crate) fn step_names(transactions: &[usize]) -> Vec<String> {
     steps(transactions, 0.0).into_iter().map(|step| step.name).collect()
+}
+
+/// A row of the tables of a bed, measured in a file of its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) configuration: &'a Configuration,
+    /// With as many rows and bytes as the others.
+    pub(crate) mailbox: Mailbox,
+    pub(crate) encryption: CipherAndKey,
+}
+
+/// Measures the rows, the baseline first; the bed's own table is the baseline's. Their files stay
+/// in the bed's folder.
+pub(crate) fn measure(
+    bed: Bed<'_>,
+    rows: &[Measured<'_>],
+    effort: &Effort,
+) -> anyhow::Result<Vec<Table>> {
+    let cases = rows.iter().map(|Measured { name, configuration, mailbox, encryption }| {
+        case(Bed { mailbox, ..bed }, name, name, configuration, encryption)
+    });
+    let group = Group { headings: bed.headings(), cases: cases.collect() };
+    run_group(group, effort, bed.bar)
 }
 
 /// Measures a configuration on a file of its own, called `file`, whose every connection must have

@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
 use super::plan::{About, Answer, Plan, Scalar, Step, Timing};
-use crate::measure::now;
+use crate::measure::{now, time};
 
 /// Carries out the plan on one connection, which is opened for it and closed at its end.
 pub(crate) fn carry_out(plan: &Plan) -> anyhow::Result<Answer> {
@@ -21,6 +21,14 @@ pub(crate) fn carry_out(plan: &Plan) -> anyhow::Result<Answer> {
     let settings = names.map(|name| anyhow::Ok((name.clone(), read_setting(&db, name)?)));
     let settings = settings.collect::<anyhow::Result<_>>()?;
     Ok(Answer { about: about(&db)?, settings, steps })
+}
+
+/// How long one operation takes on a connection that has prepared all and carried out nothing.
+pub(crate) fn time_once(plan: &Plan, operation: &str) -> anyhow::Result<Duration> {
+    let db = open(plan)?;
+    let mut run = Run::new(plan, &db)?;
+    let (_, elapsed) = time(|| run.operation(operation))?;
+    Ok(elapsed)
 }
 
 /// Opens the file as the plan says.

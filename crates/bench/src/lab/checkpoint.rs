@@ -111,7 +111,7 @@ fn cases(bed: &Bed, batch: usize, is_read: bool) -> Vec<Case<'_>> {
         .into_iter()
         .map(|interval| {
             let default = if interval == INTERVALS[0] { " (the default)" } else { "" };
-            let name = format!("wal_autocheckpoint {interval}{default}");
+            let name = format!("autocheckpoint {interval}{default}");
             Case::new(name, move |duration| plain(bed, batch, interval, is_read, duration))
         })
         .collect();
@@ -151,7 +151,8 @@ fn through_engine(
 ) -> anyhow::Result<Sample> {
     let reader = is_read.then(|| hold(bed)).transpose()?;
     let mut sample = bed.engine(load, duration)?;
-    let latency = sample.latency.take().context("no caller was answered: give it more --seconds")?;
+    let latency =
+        sample.latency.take().context("no caller was answered: give it more --seconds")?;
     sample.facts.push((SLOWEST, latency.max_us / 1e3));
     drop(reader);
     Ok(sample)

@@ -14,14 +14,14 @@ use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
 
 use self::catalogue::configurations;
-use super::bed::{Bed, case, step_names};
+use super::bed::{Bed, Measured, TRANSACTIONS, measure, step_names};
 use super::configuration::{Configuration, Configured, Setting};
 use super::message::{CipherAndKey, Layout, Mailbox, encryption};
 use super::{Budget, Method};
 use crate::disk;
 use crate::machine::Machine;
 use crate::report::Report;
-use crate::suite::{Effort, Group, Table, run_group};
+use crate::suite::{Effort, Table};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -69,8 +69,6 @@ const LEAD: &str = "Each configuration works on a file of its own. The baseline 
 
 const SETTINGS: &str = "settings";
 const LAYOUTS: &str = "layouts";
-/// Of a transaction: one, and what the published program never tried.
-const TRANSACTIONS: &[usize] = &[1, 100];
 /// What depends on where the body stands.
 const LAYOUT_STEPS: [&str; 4] = ["list", "read", "update", "mixed"];
 /// Bytes of a body: one that fits in a page of 4,096, and one that takes 15 pages of overflow.
@@ -252,9 +250,6 @@ struct Work<'a> {
     tables: Vec<Table>,
 }
 
-/// A row of tables: its name, what is set, and the table that it works on.
-type Measured<'a> = (&'a str, &'a Configuration, Mailbox);
-
 impl Work<'_> {
     fn settings(
         &mut self,
@@ -264,11 +259,10 @@ impl Work<'_> {
         only: &[String],
     ) -> anyhow::Result<()> {
         let mailbox = Mailbox { layout: Layout::Last, rows, body_bytes };
-        let effort = self.budget.share(share(configurations));
         let all = configurations.iter();
-        let all: Vec<Measured<'_>> =
-            all.map(|one| (one.name.as_str(), one, mailbox.clone())).collect();
-        self.group(&rows.to_string(), &all, only, &effort)
+        let all = all.map(|one| (one.name.as_str(), one, mailbox.clone())).collect();
+        let effort = self.budget.share(share(configurations));
+        self.group(&rows.to_string(), all, only, &effort)
     }
 
     fn layouts(
@@ -285,33 +279,33 @@ impl Work<'_> {
         let all =
             all.map(|(layout, name)| (name, configuration, Mailbox { layout, ..mailbox.clone() }));
         let effort = self.budget.next();
-        self.group(&format!("layout-{}", mailbox.body_bytes), &all, only, &effort)
+        self.group(&format!("layout-{}", mailbox.body_bytes), all.into(), only, &effort)
     }
 
     /// Measures on files in a folder of their own, which is then removed.
     fn group(
         &mut self,
         name: &str,
-        all: &[Measured<'_>],
+        rows: Vec<(&str, &Configuration, Mailbox)>,
         only: &[String],
         effort: &Effort,
     ) -> anyhow::Result<()> {
         let folder = self.scratch.join(name);
         std::fs::create_dir(&folder)?;
-        let bed = |mailbox| Bed {
+        let rows = rows.into_iter().map(|(name, configuration, mailbox)| {
+            let encryption = self.encryption.clone();
+            Measured { name, configuration, mailbox, encryption }
+        });
+        let rows: Vec<Measured<'_>> = rows.collect();
+        let bed = Bed {
             name,
             folder: &folder,
-            mailbox,
+            mailbox: &rows[0].mailbox,
             transactions: TRANSACTIONS,
             only,
             bar: self.bar,
         };
-        let cases = all.iter().map(|(name, configuration, mailbox)| {
-            case(bed(mailbox), name, name, configuration, &self.encryption)
-        });
-        let (_, _, mailbox) = &all[0];
-        let group = Group { headings: bed(mailbox).headings(), cases: cases.collect() };
-        self.tables.extend(run_group(group, effort, self.bar)?);
+        self.tables.extend(measure(bed, &rows, effort)?);
         std::fs::remove_dir_all(&folder)?;
         Ok(())
     }
