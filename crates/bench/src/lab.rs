@@ -13,6 +13,7 @@ mod configuration;
 mod message;
 mod plan;
 pub mod pragma;
+pub mod vacuum;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

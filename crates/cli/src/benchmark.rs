@@ -8,6 +8,7 @@ mod pragma;
 mod reconcile;
 mod sync;
 mod tps;
+mod vacuum;
 
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Reconcile(reconcile::Arguments),
     Sync(sync::Sync),
     Tps(tps::Tps),
+    Vacuum(vacuum::Vacuum),
 }
 
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
@@ -38,6 +40,7 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
         Command::Reconcile(arguments) => reconcile::run(arguments, output),
         Command::Sync(arguments) => sync::run(arguments, output),
         Command::Tps(arguments) => tps::run(arguments, output),
+        Command::Vacuum(arguments) => vacuum::run(&arguments, output),
     }
 }
 
