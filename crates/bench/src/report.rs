@@ -62,6 +62,7 @@ impl fmt::Display for Report {
             writeln!(f, "{}\n", text::configurations(&self.configurations))?;
         }
         write!(f, "{}", text::text(&self.tables))?;
+        write!(f, "\n{}", text::summary(&self.tables))?;
         self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
     }
 }

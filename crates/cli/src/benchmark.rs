@@ -3,6 +3,7 @@
 mod bulk;
 mod checkpoint;
 mod cipher;
+mod compare;
 mod method;
 mod pragma;
 mod reconcile;
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Bulk(bulk::Bulk),
     Checkpoint(checkpoint::Checkpoint),
     Cipher(cipher::Cipher),
+    Compare(compare::Compare),
     Pragma(pragma::Pragma),
     Reconcile(reconcile::Arguments),
     Sync(sync::Sync),
@@ -36,6 +38,7 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
         Command::Bulk(arguments) => bulk::run(arguments, output),
         Command::Checkpoint(arguments) => checkpoint::run(&arguments, output),
         Command::Cipher(arguments) => cipher::run(&arguments, output),
+        Command::Compare(arguments) => compare::run(&arguments, output),
         Command::Pragma(arguments) => pragma::run(&arguments, output),
         Command::Reconcile(arguments) => reconcile::run(arguments, output),
         Command::Sync(arguments) => sync::run(arguments, output),
