@@ -262,7 +262,7 @@ impl Work<'_> {
         let all = configurations.iter();
         let all = all.map(|one| (one.name.as_str(), one, mailbox.clone())).collect();
         let effort = self.budget.share(share(configurations));
-        self.group(&rows.to_string(), all, only, &effort)
+        self.group(&rows.to_string(), all, (TRANSACTIONS, only), &effort)
     }
 
     fn layouts(
@@ -279,7 +279,8 @@ impl Work<'_> {
         let all =
             all.map(|(layout, name)| (name, configuration, Mailbox { layout, ..mailbox.clone() }));
         let effort = self.budget.next();
-        self.group(&format!("layout-{}", mailbox.body_bytes), all.into(), only, &effort)
+        let name = format!("layout-{}", mailbox.body_bytes);
+        self.group(&name, all.into(), (&[1], only), &effort)
     }
 
     /// Measures on files in a folder of their own, which is then removed.
@@ -287,7 +288,7 @@ impl Work<'_> {
         &mut self,
         name: &str,
         rows: Vec<(&str, &Configuration, Mailbox)>,
-        only: &[String],
+        (transactions, only): (&[usize], &[String]),
         effort: &Effort,
     ) -> anyhow::Result<()> {
         let folder = self.scratch.join(name);
@@ -301,7 +302,7 @@ impl Work<'_> {
             name,
             folder: &folder,
             mailbox: &rows[0].mailbox,
-            transactions: TRANSACTIONS,
+            transactions,
             only,
             bar: self.bar,
         };
