@@ -52,6 +52,8 @@ const LEAD: &str = "The same work on files that differ in their cipher alone; th
     what is read again from the cache costs the same with all of them. The settings are the \
     published production set, with SQLite's default page cache of 2 MB.";
 const NONE: &str = "none";
+const UNAUTHENTICATED: &str = "aes256cbc, aes128cbc and rc4 do not authenticate pages: what was \
+    changed on the disk is read as it is. rc4 is broken, and prohibited in TLS (RFC 7465)";
 /// What is read cold: a body, and the list of 50 messages that a mail program shows.
 const COLD: [(&str, &str); 2] =
     [("read", "the body of a random message"), ("list", "the 50 messages before a random date")];
@@ -74,7 +76,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         rows: ciphers.iter().map(|name| (name.as_str(), of(name))).collect(),
         bar,
         tables: Vec::new(),
-        notes: Vec::new(),
+        notes: vec![UNAUTHENTICATED.to_owned()],
     };
     let parts = [(Part::Warm, 6), (Part::Cold, 2), (Part::Open, 2)];
     let parts = parts.into_iter().filter(|(part, _)| has(*part));
