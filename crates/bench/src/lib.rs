@@ -13,6 +13,7 @@
 pub mod bulk;
 mod changes;
 mod compare;
+mod disk;
 mod figures;
 mod html;
 mod http;

@@ -14,6 +14,7 @@ mod heal;
 mod housekeeping;
 mod kill_client;
 mod kill_server;
+mod lab;
 mod live;
 mod lost_edits;
 mod postgres;
