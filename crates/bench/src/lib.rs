@@ -15,6 +15,7 @@ mod changes;
 mod figures;
 mod html;
 mod http;
+pub mod lab;
 mod machine;
 mod measure;
 mod postgres;

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod reconcile;
+mod runtime;
 mod sync;
 mod tps;
 
@@ -18,6 +19,7 @@ use crate::output::Output;
 pub(crate) enum Command {
     Bulk(bulk::Bulk),
     Reconcile(reconcile::Arguments),
+    Runtime(runtime::Arguments),
     Sync(sync::Sync),
     Tps(tps::Tps),
 }
@@ -26,6 +28,7 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Bulk(arguments) => bulk::run(arguments, output),
         Command::Reconcile(arguments) => reconcile::run(arguments, output),
+        Command::Runtime(arguments) => runtime::run(arguments, output),
         Command::Sync(arguments) => sync::run(arguments, output),
         Command::Tps(arguments) => tps::run(arguments, output),
     }

@@ -1,0 +1,3 @@
+//! What settings and drivers cost: plans for a database file, carried out.
+
+pub mod runtime;
