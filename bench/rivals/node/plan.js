@@ -27,32 +27,39 @@ class Random {
   }
 }
 
-// By the name of what a statement binds, a function that gives the next value of it;
-// `undefined` if there is none.
+// What statements bind: `begin` comes before each operation, and `byName` has a function for each
+// name that gives a value; `undefined` if there is none.
 function draws(plan) {
   const random = new Random(plan.seed);
   const bytes = new Random(BODY_SEED);
   const body = Buffer.from(Array.from({ length: plan.body_bytes }, () => bytes.number() % 256));
   const added = [];
   let newest = plan.rows;
-  const draws = {
-    new: () => added[added.push(++newest) - 1],
-    last: () => added.pop(),
+  // Of one operation.
+  let fresh;
+  let taken;
+  const byName = {
+    new: () => (fresh ??= added[added.push(++newest) - 1]),
+    last: () => (taken ??= added.pop()),
     row: () => 1 + (random.number() % plan.rows),
     body: () => body,
   };
   for (const [name, values] of Object.entries(plan.samples)) {
-    draws[name] = () => values[random.number() % values.length];
+    byName[name] = () => values[random.number() % values.length];
   }
-  return draws;
+  const begin = () => {
+    fresh = undefined;
+    taken = undefined;
+  };
+  return { begin, byName };
 }
 
 // Gives a function that runs the statement, and is false if there is nothing to bind.
-function prepare(connection, { sql, bind }, draws) {
+function prepare(connection, { sql, bind }, byName) {
   const run = connection.prepare(sql);
   const next = bind.map((name) => {
-    if (!Object.hasOwn(draws, name)) throw new Error(`nothing is called ${name}: ${sql}`);
-    return draws[name];
+    if (!Object.hasOwn(byName, name)) throw new Error(`nothing is called ${name}: ${sql}`);
+    return byName[name];
   });
   return () => {
     const values = [];
@@ -66,6 +73,19 @@ function prepare(connection, { sql, bind }, draws) {
   };
 }
 
+function prepareAll(connection, plan) {
+  const { begin, byName } = draws(plan);
+  const operations = {};
+  for (const [name, statements] of Object.entries(plan.operations)) {
+    const runs = statements.map((statement) => prepare(connection, statement, byName));
+    operations[name] = () => {
+      begin();
+      return runs.every((run) => run());
+    };
+  }
+  return operations;
+}
+
 function measure(connection, step, operations) {
   const cycle = step.cycle.map((name) => {
     if (!Object.hasOwn(operations, name)) throw new Error(`no operation is called ${name}`);
@@ -75,7 +95,7 @@ function measure(connection, step, operations) {
   let ended = false;
   const work = () => {
     for (let count = 0; count < step.transaction && !ended; count++) {
-      if (cycle[done % cycle.length].every((run) => run())) done++;
+      if (cycle[done % cycle.length]()) done++;
       else ended = true;
     }
   };
@@ -138,11 +158,7 @@ async function answer(library, plan) {
   if (!existsSync(plan.database)) throw new Error(`${plan.database}: there is no such file`);
   const connection = await library.open(plan.database);
   configure(connection, plan);
-  const byName = draws(plan);
-  const operations = {};
-  for (const [name, statements] of Object.entries(plan.operations)) {
-    operations[name] = statements.map((statement) => prepare(connection, statement, byName));
-  }
+  const operations = prepareAll(connection, plan);
   const steps = plan.steps.map((step) => measure(connection, step, operations));
   for (const sql of plan.clean) connection.query(sql);
   const settings = {};

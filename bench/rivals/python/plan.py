@@ -29,38 +29,52 @@ class NoneLeft(Exception):
     """There is no row left that `last` could take."""
 
 
-def draws(plan):
-    """By the name of what a statement binds, a function that gives the next value of it."""
-    random, rows = Random(plan["seed"]), plan["rows"]
-    body_bytes = Random(BODY_SEED)
-    body = bytes(body_bytes.number() % 256 for _ in range(plan["body_bytes"]))
-    added = []
-    newest = rows
+class Draws:
+    """What statements bind: `begin` comes before each operation, and `by_name` has a function for each name."""
 
-    def new():
-        nonlocal newest
-        newest += 1
-        added.append(newest)
-        return newest
+    def __init__(self, plan):
+        random, rows = Random(plan["seed"]), plan["rows"]
+        body_bytes = Random(BODY_SEED)
+        body = bytes(body_bytes.number() % 256 for _ in range(plan["body_bytes"]))
+        self.newest = rows
+        self.added = []
+        self.begin()
 
-    def last():
-        if not added:
-            raise NoneLeft
-        return added.pop()
+        def sample(values):
+            return lambda: values[random.number() % len(values)]
 
-    def sample(values):
-        return lambda: values[random.number() % len(values)]
+        self.by_name = {
+            "new": self.new,
+            "last": self.last,
+            "row": lambda: 1 + random.number() % rows,
+            "body": lambda: body,
+        } | {name: sample(values) for name, values in plan["samples"].items()}
 
-    by_name = {"new": new, "last": last, "row": lambda: 1 + random.number() % rows, "body": lambda: body}
-    return by_name | {name: sample(values) for name, values in plan["samples"].items()}
+    def begin(self):
+        self.fresh = self.taken = None
+
+    def new(self):
+        if self.fresh is None:
+            self.newest += 1
+            self.added.append(self.newest)
+            self.fresh = self.newest
+        return self.fresh
+
+    def last(self):
+        if self.taken is None:
+            if not self.added:
+                raise NoneLeft
+            self.taken = self.added.pop()
+        return self.taken
 
 
-def operation(connection, statements, by_name):
+def operation(connection, statements, draws):
     """A function that runs the statements; the library keeps them prepared, by their text."""
-    todo = [(statement["sql"], [by_name[name] for name in statement["bind"]]) for statement in statements]
-    execute = connection.execute
+    todo = [(statement["sql"], [draws.by_name[name] for name in statement["bind"]]) for statement in statements]
+    execute, begin = connection.execute, draws.begin
 
     def run():
+        begin()
         for sql, values in todo:
             execute(sql, [draw() for draw in values]).fetchall()
 
@@ -151,8 +165,8 @@ def answer(connect, plan):
         raise FileNotFoundError(f"{plan['database']}: there is no such file")
     connection = connect(plan["database"])
     configure(connection, plan)
-    by_name = draws(plan)
-    operations = {name: operation(connection, todo, by_name) for name, todo in plan["operations"].items()}
+    draws = Draws(plan)
+    operations = {name: operation(connection, todo, draws) for name, todo in plan["operations"].items()}
     steps = [measure(connection, step, operations) for step in plan["steps"]]
     for sql in plan["clean"]:
         connection.execute(sql)

@@ -27,7 +27,7 @@ use crate::changes::Changes;
 use crate::machine::Machine;
 use crate::measure::Sample;
 use crate::report::Report;
-use crate::suite::{self, Section};
+use crate::suite::{self, Effort, Section};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -85,14 +85,15 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let folder = tempfile::Builder::new().permissions(permissions).tempdir_in(&plan.folder);
     let folder = folder.context("the folder to measure in")?;
     let mut report = Report {
-        benchmark: "bulk",
+        benchmark: "bulk".into(),
         machine: Machine::here(&plan.folder),
         command: plan.command.clone(),
         settings: settings(plan),
+        configurations: Vec::new(),
         tables: Vec::new(),
         notes: Vec::new(),
-        title: TITLE,
-        lead: LEAD,
+        title: TITLE.into(),
+        lead: LEAD.into(),
     };
     let run = Run { plan, bar };
     if plan.wants(Part::Local) {
@@ -119,10 +120,9 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn measure(&self, section: Section<'_>) -> anyhow::Result<suite::Table> {
-        self.bar.set_length((section.cases.len() * self.plan.rounds) as u64);
-        self.bar.set_position(0);
         // A case ends when all is stored.
-        suite::run(section, self.plan.rounds, Duration::ZERO, self.bar)
+        let effort = Effort::rounds(self.plan.rounds, Duration::ZERO);
+        suite::run(section, &effort, self.bar)
     }
 
     fn messages(&self, count: usize) -> anyhow::Result<Vec<Message>> {

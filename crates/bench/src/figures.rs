@@ -3,19 +3,25 @@
 //!
 //! # Invariants
 //! - A range has as many decimals as its median.
-//! - Extremes that equal the median are not shown.
+//! - Bounds that equal the median are not shown.
+//! - A verdict stands only where there are rounds enough for one.
 //! - What is not a number, or was not measured, is an en dash.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::interval::{Difference, Interval, Verdict};
+use crate::lab::Setting;
 use crate::measure::Spread;
 use crate::suite::{Row, Table};
 
 /// In place of a figure.
 pub(crate) const NONE: &str = "–";
 
-const SPREAD: &str = "median, min–max";
+const SPREAD: &str = "median, 95 % interval";
+/// Where there are too few samples for such an interval, which is then as wide as they are.
+const EXTREMES: &str = "median, min–max";
+const SAMPLES_MIN: usize = 6;
 const LATENCY: &str = "latency";
 
 /// A value, and between which extremes it is the median.
@@ -53,14 +59,16 @@ impl Column {
 /// What is known of a table's rows, beside their names.
 pub(crate) fn columns(table: &Table) -> Vec<Column> {
     let rows = &table.rows;
+    let spread_of = if has_extremes(table) { EXTREMES } else { SPREAD };
     let of_rows = |heading: &str, detail, cell: &dyn Fn(&Row) -> Option<Figure>| Column {
         heading: heading.to_owned(),
         detail,
         cells: rows.iter().map(cell).collect(),
     };
     let mut columns = vec![
-        of_rows(&format!("{}/s", table.unit), SPREAD, &|row| Some(spread(&row.rate))),
-        of_rows("of baseline", SPREAD, &|row| Some(ratio(&row.of_baseline))),
+        of_rows(&format!("{}/s", table.unit), spread_of, &|row| Some(spread(&row.rate))),
+        of_rows("of baseline", spread_of, &|row| Some(ratio(&row.of_baseline))),
+        of_rows("verdict", "", &|row| row.difference.as_ref().and_then(verdict)),
         of_rows("published", "on its own machine", &|row| row.published.map(single)),
         of_rows("average", LATENCY, &|row| {
             row.latency.and_then(|latency| latency.mean_us).map(wait)
@@ -73,18 +81,35 @@ pub(crate) fn columns(table: &Table) -> Vec<Column> {
             latency.map(|latency| wait(latency.max_us))
         }),
     ];
-    let facts: BTreeSet<&'static str> =
-        rows.iter().flat_map(|row| row.facts.keys().copied()).collect();
+    let facts: BTreeSet<&str> =
+        rows.iter().flat_map(|row| row.facts.keys().map(AsRef::as_ref)).collect();
     columns.extend(
-        facts.into_iter().map(|name| of_rows(name, SPREAD, &|row| row.facts.get(name).map(spread))),
+        facts
+            .into_iter()
+            .map(|name| of_rows(name, spread_of, &|row| row.facts.get(name).map(spread))),
     );
     columns.retain(|column| column.cells.iter().any(Option::is_some));
     columns
 }
 
+/// What a chart shows beside the medians.
+pub(crate) fn whisker(table: &Table) -> &'static str {
+    if has_extremes(table) { "the lowest and the highest" } else { "its 95 % interval" }
+}
+
+fn has_extremes(table: &Table) -> bool {
+    table.rows.first().is_none_or(|row| row.rate.samples.len() < SAMPLES_MIN)
+}
+
+/// What follows, unless nothing may.
+fn verdict(difference: &Difference) -> Option<Figure> {
+    let is_told = difference.verdict != Verdict::TooFewRounds;
+    is_told.then(|| Figure { value: difference.text.clone(), range: None })
+}
+
 /// A measurement with its range.
 pub(crate) fn spread(spread: &Spread) -> Figure {
-    let all = [spread.median, spread.min, spread.max];
+    let all = [spread.median, spread.interval.low, spread.interval.high];
     let decimals = if all.into_iter().all(is_whole) { 0 } else { decimals(spread.median) };
     ranged(spread, decimals)
 }
@@ -92,6 +117,22 @@ pub(crate) fn spread(spread: &Spread) -> Figure {
 /// A multiple of the baseline with its range.
 pub(crate) fn ratio(ratio: &Spread) -> Figure {
     ranged(ratio, decimals(ratio.median))
+}
+
+/// A count, with thousands separators.
+pub(crate) fn whole(count: impl fmt::Display) -> String {
+    let digits = count.to_string();
+    grouped_digits(&digits, digits.len())
+}
+
+/// A PRAGMA: what was asked for, what SQLite answered if that reads otherwise, whether it is what
+/// SQLite does anyway.
+pub(crate) fn setting(setting: &Setting) -> String {
+    let Setting { name, asked, found, is_default } = setting;
+    let is_same = asked.trim_matches('\'').eq_ignore_ascii_case(found);
+    let found = if is_same { String::new() } else { format!(" → {found}") };
+    let default = if *is_default { " (SQLite's default)" } else { "" };
+    format!("{name} {asked}{found}{default}")
 }
 
 /// On an axis: short, `150k`.
@@ -141,9 +182,9 @@ fn wait(us: f64) -> Figure {
 }
 
 fn ranged(spread: &Spread, decimals: usize) -> Figure {
-    let Spread { median, min, max, .. } = *spread;
-    let is_range = min.to_bits() != max.to_bits();
-    let range = is_range.then(|| format!("{}–{}", grouped(min, decimals), grouped(max, decimals)));
+    let Spread { median, interval: Interval { low, high }, .. } = *spread;
+    let is_range = low.to_bits() != high.to_bits();
+    let range = is_range.then(|| format!("{}–{}", grouped(low, decimals), grouped(high, decimals)));
     Figure { value: grouped(median, decimals), range }
 }
 
@@ -172,6 +213,11 @@ fn grouped(value: f64, decimals: usize) -> String {
     }
     let plain = format!("{value:.decimals$}");
     let whole = plain.find('.').unwrap_or(plain.len());
+    grouped_digits(&plain, whole)
+}
+
+/// Groups what stands before the place `whole`.
+fn grouped_digits(plain: &str, whole: usize) -> String {
     let first = plain.find(|c: char| c.is_ascii_digit()).unwrap_or_default();
     let mut grouped = String::new();
     for (index, digit) in plain.char_indices() {

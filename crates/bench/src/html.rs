@@ -26,6 +26,7 @@ mod tests;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::figures::{self, Column, NONE};
+use crate::lab::Configured;
 use crate::machine::Machine;
 use crate::suite::Table;
 
@@ -46,6 +47,7 @@ pub(crate) struct Page<'a> {
     pub(crate) command: &'a str,
     /// Name and value.
     pub(crate) settings: &'a [(String, String)],
+    pub(crate) configurations: &'a [Configured],
     pub(crate) tables: &'a [Table],
     pub(crate) notes: &'a [String],
 }
@@ -72,6 +74,7 @@ pub(crate) fn render(page: &Page<'_>) -> String {
                     (setup(page))
                     @if page.tables.len() > TABLES_WITHOUT_CONTENTS_MAX { (contents(page.tables)) }
                 }
+                (configurations(page.configurations))
                 main { @for table in page.tables { "\n" (section(table)) } }
                 @if !page.notes.is_empty() {
                     footer {
@@ -100,6 +103,24 @@ fn setup(page: &Page<'_>) -> Markup {
 /// Breaks between words, never after the hyphens of a flag.
 fn command(command: &str) -> Markup {
     html! { code { @for word in command.split(' ') { span { (word) } " " } } }
+}
+
+/// What the rows' names stand for, to be opened.
+fn configurations(all: &[Configured]) -> Markup {
+    html! {
+        @if !all.is_empty() {
+            details.configurations {
+                summary { "What each configuration sets" }
+                dl { @for one in all {
+                    dt { (one.name) }
+                    dd {
+                        (one.about)
+                        ul { @for setting in &one.settings { li { (figures::setting(setting)) } } }
+                    }
+                } }
+            }
+        }
+    }
 }
 
 fn contents(tables: &[Table]) -> Markup {

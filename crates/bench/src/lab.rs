@@ -1,3 +1,63 @@
-//! What settings and drivers cost: plans for a database file, carried out.
+//! The lab: what settings, ciphers and libraries do to the speed of one SQLite file.
+//!
+//! Everything that is measured is a plan (`docs/formats/12-lab-plan.md`), carried out on a file that
+//! was prepared for it: by SQLite called from here, or by a driver of another library. Rounds,
+//! intervals and verdicts are the suite's.
 
+mod bed;
+mod carry_out;
+mod configuration;
+mod message;
+mod plan;
+pub mod pragma;
 pub mod runtime;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+pub use self::configuration::{Configured, Setting};
+use crate::measure::now;
+use crate::suite::Effort;
+
+/// How all of the lab measures.
+#[derive(Clone, Debug)]
+pub struct Method {
+    /// Rounds of each case, each round in a random order: at least so many.
+    pub rounds_min: usize,
+    /// At most so many.
+    pub rounds_max: usize,
+    /// Enough, when half of every interval is this part of its median.
+    pub precision: f64,
+    /// For the whole report; the least number of rounds is made anyway.
+    pub time: Duration,
+    /// How long each operation works in each round.
+    pub duration: Duration,
+    /// Where the files go: the disk that is measured.
+    pub folder: PathBuf,
+    /// The command line, for the report.
+    pub command: String,
+}
+
+/// The time that is left, shared by what is left to do.
+struct Budget<'a> {
+    method: &'a Method,
+    end: Instant,
+    /// Groups that were not begun.
+    groups: u32,
+}
+
+impl<'a> Budget<'a> {
+    fn new(method: &'a Method, groups: usize) -> Self {
+        let groups = u32::try_from(groups).unwrap_or(u32::MAX);
+        Self { method, end: now() + method.time, groups }
+    }
+
+    /// For the next group, its share.
+    fn next(&mut self) -> Effort {
+        let left = self.end.saturating_duration_since(now());
+        let share = left / self.groups.max(1);
+        self.groups = self.groups.saturating_sub(1);
+        let Method { rounds_min, rounds_max, precision, duration, .. } = *self.method;
+        Effort { rounds_min, rounds_max, precision, duration, until: Some(now() + share) }
+    }
+}

@@ -15,6 +15,7 @@ mod changes;
 mod figures;
 mod html;
 mod http;
+mod interval;
 pub mod lab;
 mod machine;
 mod measure;

@@ -1,12 +1,14 @@
 //! What a figure was measured on.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 
-use serde::Serialize;
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
 
 /// The machine, the system and the program.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// As the processor names itself.
     pub processor: String,
@@ -17,11 +19,13 @@ pub struct Machine {
     /// The file system of the measured folder.
     pub file_system: String,
     /// Warren's version.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
     /// Warren's commit; `-dirty` if it was changed.
-    pub commit: &'static str,
+    pub commit: Cow<'static, str>,
     /// SQLite's version.
-    pub sqlite: &'static str,
+    pub sqlite: Cow<'static, str>,
+    /// How SQLite was compiled, as it says itself.
+    pub compile_options: Vec<String>,
 }
 
 impl Machine {
@@ -37,9 +41,10 @@ impl Machine {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel.trim().to_owned(),
             file_system: file_system(folder),
-            version: env!("CARGO_PKG_VERSION"),
-            commit: env!("WARREN_COMMIT"),
-            sqlite: rusqlite::version(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            commit: env!("WARREN_COMMIT").into(),
+            sqlite: rusqlite::version().into(),
+            compile_options: compile_options().unwrap_or_default(),
         }
     }
 }
@@ -47,10 +52,17 @@ impl Machine {
 /// Two lines: the machine, the program.
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { processor, cores, kernel, file_system, version, commit, sqlite } = self;
+        let Self { processor, cores, kernel, file_system, version, commit, sqlite, .. } = self;
         writeln!(f, "{processor}, {cores} cores, Linux {kernel}, {file_system}")?;
         write!(f, "warren {version} ({commit}), SQLite {sqlite}")
     }
+}
+
+fn compile_options() -> rusqlite::Result<Vec<String>> {
+    let db = Connection::open_in_memory()?;
+    let mut options =
+        db.prepare("SELECT compile_options FROM pragma_compile_options ORDER BY 1")?;
+    options.query_map([], |row| row.get(0))?.collect()
 }
 
 /// The type of the mount that holds `folder`, by the longest mount point that is a prefix of it.

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::interval::{CONFIDENCE, Interval};
 
 /// How long `work` takes.
 pub(crate) fn time<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Duration)> {
@@ -19,10 +21,12 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Median and extremes of some samples.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spread {
     /// The middle one.
     pub median: f64,
+    /// What holds the true median 95 % of the time; the extremes, if the samples are too few.
+    pub interval: Interval,
     /// The smallest.
     pub min: f64,
     /// The largest.
@@ -42,7 +46,8 @@ impl Spread {
         } else {
             f64::midpoint(sorted[middle - 1], sorted[middle])
         };
-        Self { median, min: sorted[0], max: sorted[sorted.len() - 1], samples }
+        let interval = Interval::of_median(&sorted, CONFIDENCE);
+        Self { median, interval, min: sorted[0], max: sorted[sorted.len() - 1], samples }
     }
 }
 
@@ -74,7 +79,7 @@ impl Sample {
 }
 
 /// How long callers waited, in microseconds.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "in JSON only a field's name can say its unit")]
 pub struct Latency {
     /// What they waited on average, where that is of interest.

@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::measure::{Sample, time};
 use crate::report::Report;
 use crate::served::{Prepared, Served};
-use crate::suite::{self, Case, Section};
+use crate::suite::{self, Case, Effort, Section};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let data = folder.path().join("data");
     prepared.copy_to(&data)?;
     let served = Served::start(&plan.program, &data, &[])?;
-    bar.set_length((SHAPES.len() * plan.rounds * (plan.differences.len() + 1)) as u64);
+    let effort = Effort::rounds(plan.rounds, Duration::ZERO);
     let mut tables = Vec::new();
     for (shape, token) in SHAPES.into_iter().zip(&prepared.tokens) {
         bar.set_message(format!("{}: storing", shape.name));
@@ -87,19 +87,20 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
             token: token.clone(),
         };
         vault.fill()?;
-        tables.push(suite::run(vault.section()?, plan.rounds, Duration::ZERO, bar)?);
+        tables.push(suite::run(vault.section()?, &effort, bar)?);
     }
     bar.finish_and_clear();
     let settings = [("messages", plan.messages), ("bytes of content", plan.content_bytes as u64)];
     Ok(Report {
-        benchmark: "reconcile",
+        benchmark: "reconcile".into(),
         machine: Machine::here(&plan.folder),
         command: plan.command.clone(),
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec(),
+        configurations: Vec::new(),
         tables,
         notes: Vec::new(),
-        title: TITLE,
-        lead: LEAD,
+        title: TITLE.into(),
+        lead: LEAD.into(),
     })
 }
 

@@ -1,45 +1,51 @@
 //! What a benchmark says: on what it was measured, its tables, what could not be had.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::html;
+use crate::lab::Configured;
 use crate::machine::Machine;
 use crate::suite::Table;
 use crate::text;
 
 /// What was measured.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// `bulk`, `reconcile`, `sync` or `tps`.
-    pub benchmark: &'static str,
+    /// `pragma`, `sync`, `tps` …
+    pub benchmark: Cow<'static, str>,
     /// On what.
     pub machine: Machine,
     /// The command line.
     pub command: String,
     /// Names and values, as read back.
     pub settings: Vec<(String, String)>,
+    /// Sets of PRAGMAs that the tables' rows are called after.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configurations: Vec<Configured>,
     /// In the order in which they were asked for.
     pub tables: Vec<Table>,
     /// What could not be measured here, and why; what others do for each message.
     pub notes: Vec<String>,
     #[serde(skip)]
-    pub(crate) title: &'static str,
+    pub(crate) title: Cow<'static, str>,
     /// One paragraph.
     #[serde(skip)]
-    pub(crate) lead: &'static str,
+    pub(crate) lead: Cow<'static, str>,
 }
 
 impl Report {
     /// As a page of its own.
     pub fn html(&self) -> String {
         html::render(&html::Page {
-            title: self.title,
-            lead: self.lead,
+            title: &self.title,
+            lead: &self.lead,
             machine: &self.machine,
             command: &self.command,
             settings: &self.settings,
+            configurations: &self.configurations,
             tables: &self.tables,
             notes: &self.notes,
         })
@@ -52,6 +58,7 @@ impl fmt::Display for Report {
         let settings: Vec<String> =
             self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
         writeln!(f, "{}\n", settings.join(", "))?;
+        self.configurations.iter().try_for_each(|one| writeln!(f, "{}", text::configured(one)))?;
         write!(f, "{}", text::text(&self.tables))?;
         self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
     }

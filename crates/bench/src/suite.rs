@@ -3,17 +3,19 @@
 //! The first case of a section is its baseline: every other is reported as a ratio to what the
 //! baseline did in the same round, so that what slows the machine down for a while slows both.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::measure::{Latency, Sample, Spread};
+use crate::interval::Difference;
+use crate::measure::{Latency, Sample, Spread, now};
 
 /// Cases that belong in one table.
 pub(crate) struct Section<'a> {
@@ -27,18 +29,20 @@ pub(crate) struct Section<'a> {
 }
 
 /// One thing to measure.
-pub(crate) struct Case<'a> {
+pub(crate) struct Case<'a, T = Sample> {
     pub(crate) name: String,
     /// The rate that the published page gives, on its machine.
     pub(crate) published: Option<f64>,
-    /// Works for about so long.
-    pub(crate) run: Box<dyn FnMut(Duration) -> anyhow::Result<Sample> + 'a>,
+    pub(crate) run: Run<'a, T>,
 }
 
-impl<'a> Case<'a> {
+/// Works for about so long.
+type Run<'a, T> = Box<dyn FnMut(Duration) -> anyhow::Result<T> + 'a>;
+
+impl<'a, T> Case<'a, T> {
     pub(crate) fn new(
         name: impl Into<String>,
-        run: impl FnMut(Duration) -> anyhow::Result<Sample> + 'a,
+        run: impl FnMut(Duration) -> anyhow::Result<T> + 'a,
     ) -> Self {
         Self { name: name.into(), published: None, run: Box::new(run) }
     }
@@ -50,12 +54,12 @@ impl<'a> Case<'a> {
 }
 
 /// A measured section.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
     /// What `--only` calls it.
     pub name: String,
     /// What its rates count: `transactions`.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// What it shows.
     pub title: String,
     /// The baseline first.
@@ -63,7 +67,7 @@ pub struct Table {
 }
 
 /// A measured case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// What was measured.
     pub name: String,
@@ -73,55 +77,177 @@ pub struct Row {
     pub rate: Spread,
     /// Its rate divided by that of the baseline in the same round.
     pub of_baseline: Spread,
+    /// What that says; not of the baseline itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
     /// Of the round with the median P99.
     pub latency: Option<Latency>,
     /// Other measurements by name, which says the unit.
-    pub facts: BTreeMap<&'static str, Spread>,
+    pub facts: BTreeMap<Cow<'static, str>, Spread>,
 }
 
-/// Runs every case `rounds` times.
+/// Cases that each answer for several tables at once, because one run of them does the work of
+/// all: inserts, selects, updates.
+pub(crate) struct Group<'a> {
+    pub(crate) headings: Vec<Heading>,
+    /// The first is the baseline. Each gives as many samples as there are headings.
+    pub(crate) cases: Vec<Case<'a, Vec<Sample>>>,
+}
+
+/// What stands over a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Heading {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    pub(crate) title: String,
+}
+
+/// How long to go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// At least so many rounds, whatever they take.
+    pub(crate) rounds_min: usize,
+    pub(crate) rounds_max: usize,
+    /// Enough, when the interval of every ratio is this narrow: half of its width, of the median.
+    pub(crate) precision: f64,
+    /// Enough, when it is that late.
+    pub(crate) until: Option<Instant>,
+    /// How long each case works in each round.
+    pub(crate) duration: Duration,
+}
+
+impl Effort {
+    /// So many rounds, no more and no less.
+    pub(crate) fn rounds(rounds: usize, duration: Duration) -> Self {
+        Self { rounds_min: rounds, rounds_max: rounds, precision: 0.0, until: None, duration }
+    }
+
+    fn is_enough(&self, samples: &[Vec<Vec<Sample>>]) -> bool {
+        let rounds = samples[0].len();
+        if rounds < self.rounds_min || rounds >= self.rounds_max {
+            return rounds >= self.rounds_max;
+        }
+        self.until.is_some_and(|until| now() >= until) || self.is_precise(samples)
+    }
+
+    /// How many rounds it will be, after `done` since `start`.
+    fn expected(&self, done: usize, start: Instant) -> usize {
+        let Some(until) = self.until.filter(|_| done > 0) else { return self.rounds_max };
+        let share = (until - start).div_duration_f64(start.elapsed());
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an estimate between two counts"
+        )]
+        let expected = (done as f64 * share) as usize;
+        expected.clamp(self.rounds_min, self.rounds_max)
+    }
+
+    fn is_precise(&self, samples: &[Vec<Vec<Sample>>]) -> bool {
+        let tables = samples[0][0].len();
+        (0..tables).all(|table| {
+            let baseline = rates(&samples[0], table);
+            samples.iter().all(|samples| {
+                let ratios = Spread::of(ratios(&rates(samples, table), &baseline));
+                ratios.interval.precision(ratios.median) <= self.precision
+            })
+        })
+    }
+}
+
+/// Runs a section of one table.
 pub(crate) fn run(
     section: Section<'_>,
-    rounds: usize,
-    duration: Duration,
+    effort: &Effort,
     bar: &ProgressBar,
 ) -> anyhow::Result<Table> {
-    let Section { name, unit, title, mut cases } = section;
-    let mut random = SmallRng::seed_from_u64(rounds as u64);
-    let mut samples: Vec<Vec<Sample>> = cases.iter().map(|_| Vec::new()).collect();
+    let Section { name, unit, title, cases } = section;
+    let cases = cases.into_iter().map(|case| {
+        let Case { name, published, mut run } = case;
+        let run = Box::new(move |duration| Ok(vec![run(duration)?]));
+        Case { name, published, run: run as Run<'_, Vec<Sample>> }
+    });
+    let headings = vec![Heading { name, unit, title }];
+    let tables = run_group(Group { headings, cases: cases.collect() }, effort, bar)?;
+    tables.into_iter().next().context("a group has as many tables as headings")
+}
+
+/// Runs every case in every round, each round in a random order, until that is enough.
+pub(crate) fn run_group(
+    group: Group<'_>,
+    effort: &Effort,
+    bar: &ProgressBar,
+) -> anyhow::Result<Vec<Table>> {
+    let Group { headings, mut cases } = group;
+    anyhow::ensure!(!cases.is_empty(), "nothing to measure");
+    let mut random = SmallRng::seed_from_u64(effort.rounds_max as u64);
+    let mut samples: Vec<Vec<Vec<Sample>>> = cases.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..cases.len()).collect();
-    for _ in 0..rounds {
+    let start = now();
+    while !effort.is_enough(&samples) {
+        let done = samples[0].len();
+        bar.set_length((cases.len() * effort.expected(done, start)) as u64);
+        bar.set_position((cases.len() * done) as u64);
         order.shuffle(&mut random);
         for &index in &order {
             let case = &mut cases[index];
-            bar.set_message(format!("{name}: {}", case.name));
-            let sample = (case.run)(duration).with_context(|| format!("{name}: {}", case.name))?;
-            samples[index].push(sample);
+            let name = format!("{}: {}", headings[0].name, case.name);
+            bar.set_message(name.clone());
+            let measured = (case.run)(effort.duration).context(name)?;
+            anyhow::ensure!(measured.len() == headings.len(), "{}: a sample is missing", case.name);
+            samples[index].push(measured);
             bar.inc(1);
         }
     }
-    let baseline: Vec<f64> = samples[0].iter().map(Sample::rate).collect();
-    let rows = cases.into_iter().zip(samples);
-    let rows = rows.map(|(case, samples)| row(case, &samples, &baseline)).collect();
-    Ok(Table { name, unit, title, rows })
+    let labels = cases.into_iter().map(|case| (case.name, case.published));
+    let labels: Vec<(String, Option<f64>)> = labels.collect();
+    Ok(headings.into_iter().enumerate().map(|(i, of)| table(of, i, &labels, &samples)).collect())
 }
 
-fn row(case: Case<'_>, samples: &[Sample], baseline: &[f64]) -> Row {
-    let rates: Vec<f64> = samples.iter().map(Sample::rate).collect();
-    let of_baseline = rates.iter().zip(baseline).map(|(rate, baseline)| rate / baseline).collect();
+fn table(
+    heading: Heading,
+    index: usize,
+    labels: &[(String, Option<f64>)],
+    samples: &[Vec<Vec<Sample>>],
+) -> Table {
+    let baseline = rates(&samples[0], index);
+    let comparisons = labels.len() - 1;
+    let rows = labels.iter().zip(samples).enumerate().map(|(number, ((name, published), of))| {
+        let samples: Vec<&Sample> = of.iter().map(|round| &round[index]).collect();
+        let of_baseline = ratios(&rates(of, index), &baseline);
+        let difference = (number > 0).then(|| Difference::of(&of_baseline, comparisons));
+        Row { difference, ..row(name.clone(), *published, &samples, of_baseline) }
+    });
+    let Heading { name, unit, title } = heading;
+    Table { name, unit: unit.into(), title, rows: rows.collect() }
+}
+
+fn rates(samples: &[Vec<Sample>], table: usize) -> Vec<f64> {
+    samples.iter().map(|round| round[table].rate()).collect()
+}
+
+pub(crate) fn ratios(rates: &[f64], baseline: &[f64]) -> Vec<f64> {
+    rates.iter().zip(baseline).map(|(rate, baseline)| rate / baseline).collect()
+}
+
+fn row(name: String, published: Option<f64>, samples: &[&Sample], of_baseline: Vec<f64>) -> Row {
+    let rates: Vec<f64> = samples.iter().map(|sample| sample.rate()).collect();
     let mut latencies: Vec<Latency> = samples.iter().filter_map(|sample| sample.latency).collect();
     latencies.sort_by(|a, b| a.p99_us.total_cmp(&b.p99_us));
     let mut facts: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
     for (name, value) in samples.iter().flat_map(|sample| &sample.facts) {
         facts.entry(name).or_default().push(*value);
     }
+    let facts = facts.into_iter().map(|(name, values)| (name.into(), Spread::of(values)));
     Row {
-        name: case.name,
-        published: case.published,
+        name,
+        published,
         rate: Spread::of(rates),
         of_baseline: Spread::of(of_baseline),
+        difference: None,
         latency: latencies.get(latencies.len() / 2).copied(),
-        facts: facts.into_iter().map(|(name, values)| (name, Spread::of(values))).collect(),
+        facts: facts.collect(),
     }
 }
 
@@ -130,6 +256,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
+    use crate::interval::Verdict;
 
     #[test]
     fn ratios_are_taken_within_a_round() {
@@ -152,11 +279,48 @@ mod tests {
             title: "a test".to_owned(),
             cases,
         };
-        let table = run(section, 3, Duration::ZERO, &ProgressBar::hidden()).unwrap();
+        let effort = Effort::rounds(3, Duration::ZERO);
+        let table = run(section, &effort, &ProgressBar::hidden()).unwrap();
         assert_eq!(*round.borrow(), 6);
         let [bare, ours] = &table.rows[..] else { panic!("two rows") };
         assert!((bare.rate.median - 4_000.0).abs() < 1e-6 && bare.published.is_none());
         assert!(ours.of_baseline.samples.iter().all(|ratio| (ratio - 0.5).abs() < 1e-9));
         assert_eq!(ours.facts["calls"].samples.len(), 3);
+        let verdict = ours.difference.as_ref().unwrap().verdict;
+        assert_eq!((verdict, bare.difference.is_none()), (Verdict::TooFewRounds, true));
+    }
+
+    /// Two tables; the second case is three times as fast in the first table, and in the second as fast.
+    fn pair(effort: &Effort) -> Vec<Table> {
+        let mut round = 0.0;
+        let case = |name: &str, factor: f64| {
+            Case::new(name, move |_| {
+                round += 1.0;
+                let sample = |seconds| Sample::new(1_000, Duration::from_secs_f64(seconds));
+                let noise = 1.0 + 0.01 / round;
+                Ok(vec![sample(noise / factor), sample(noise)])
+            })
+        };
+        let heading = |name: &str| Heading { name: name.into(), unit: "rows", title: name.into() };
+        let headings = vec![heading("one"), heading("two")];
+        let group = Group { headings, cases: vec![case("a", 1.0), case("b", 3.0)] };
+        run_group(group, effort, &ProgressBar::hidden()).unwrap()
+    }
+
+    #[test]
+    fn a_group_makes_a_table_of_each_heading() {
+        let tables = pair(&Effort::rounds(6, Duration::ZERO));
+        let text = |table: usize| tables[table].rows[1].difference.as_ref().unwrap().text.clone();
+        assert_eq!(text(0), "3.0 times as fast");
+        assert_eq!((text(1), tables[1].name.as_str()), ("no difference found".to_owned(), "two"));
+    }
+
+    #[test]
+    fn rounds_end_when_they_have_said_enough_or_it_is_late() {
+        let rounds = |effort: Effort| pair(&effort)[0].rows[0].rate.samples.len();
+        let effort = Effort { rounds_max: 50, precision: 0.5, ..Effort::rounds(7, Duration::ZERO) };
+        assert_eq!(rounds(effort), 7);
+        assert_eq!(rounds(Effort { precision: -1.0, ..effort }), 50);
+        assert_eq!(rounds(Effort { precision: -1.0, until: Some(now()), ..effort }), 7);
     }
 }

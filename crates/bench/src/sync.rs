@@ -32,7 +32,7 @@ use crate::rivals::server::Service;
 use crate::rivals::setup::{Kind, Missing};
 use crate::rivals::{self, Wanted};
 use crate::served::Prepared;
-use crate::suite::{self, Section};
+use crate::suite::{self, Effort, Section};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -125,23 +125,23 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
     let (services, notes) = services(plan, bar);
     let mut report = Report {
-        benchmark: "sync",
+        benchmark: "sync".into(),
         machine: Machine::here(&plan.folder),
         command: plan.command.clone(),
         settings: settings(plan),
+        configurations: Vec::new(),
         tables: Vec::new(),
         notes,
-        title: TITLE,
-        lead: LEAD,
+        title: TITLE.into(),
+        lead: LEAD.into(),
     };
     bar.set_message("accounts");
     let bed = Bed::new(folder.path(), &plan.program, plan.content_bytes)?;
     let run = Run { plan, bed, services };
     let few = run.prepare("few", plan.users, plan.users)?;
+    let effort = Effort::rounds(plan.rounds, plan.duration);
     let mut measure = |section: Section<'_>| {
-        bar.set_length((section.cases.len() * plan.rounds) as u64);
-        bar.set_position(0);
-        report.tables.push(suite::run(section, plan.rounds, plan.duration, bar)?);
+        report.tables.push(suite::run(section, &effort, bar)?);
         anyhow::Ok(())
     };
     for section in sections::operations(&run, &few) {

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use crate::figures::{self, Column, NONE};
+use crate::lab::Configured;
 use crate::suite::Table;
 
 /// What most terminals show without folding, and the width of our own lines.
@@ -17,6 +18,13 @@ const GAP: &str = "  ";
 pub(crate) fn text(tables: &[Table]) -> String {
     let tables: Vec<String> = tables.iter().map(table).collect();
     tables.join("\n\n")
+}
+
+/// A configuration in a paragraph: what was set, what SQLite made of it, what it would be anyway.
+pub(crate) fn configured(one: &Configured) -> String {
+    let settings: Vec<String> = one.settings.iter().map(figures::setting).collect();
+    let text = format!("{}: {}. {}", one.name, one.about, settings.join(", "));
+    figures::wrap(&text, WIDTH_MAX).join("\n  ")
 }
 
 fn table(table: &Table) -> String {

@@ -31,7 +31,7 @@ use crate::machine::Machine;
 use crate::postgres::Postgres;
 use crate::report::Report;
 use crate::rivals::{Absent, target};
-use crate::suite::{self, Section, Table};
+use crate::suite::{self, Effort, Section, Table};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -112,14 +112,15 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     bar.set_message("loading");
     let bed = load(folder, plan.cipher, plan.rows, bar)?;
     let mut report = Report {
-        benchmark: "tps",
+        benchmark: "tps".into(),
         machine: Machine::here(&plan.folder),
         command: plan.command.clone(),
         settings: settings(&bed, plan)?,
+        configurations: Vec::new(),
         tables: Vec::new(),
         notes: Vec::new(),
-        title: TITLE,
-        lead: LEAD,
+        title: TITLE.into(),
+        lead: LEAD.into(),
     };
     let mut run = Run { plan, bar, tables: &mut report.tables };
     run.one_database(&bed)?;
@@ -180,10 +181,9 @@ impl Run<'_> {
         &mut self,
         sections: impl IntoIterator<Item = Section<'s>>,
     ) -> anyhow::Result<()> {
+        let effort = Effort::rounds(self.plan.rounds, self.plan.duration);
         for section in sections {
-            self.bar.set_length((section.cases.len() * self.plan.rounds) as u64);
-            self.bar.set_position(0);
-            let table = suite::run(section, self.plan.rounds, self.plan.duration, self.bar)?;
+            let table = suite::run(section, &effort, self.bar)?;
             self.tables.push(table);
         }
         Ok(())

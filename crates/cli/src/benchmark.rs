@@ -1,6 +1,8 @@
 //! `warren bench`: measures, side by side, on this machine.
 
 mod bulk;
+mod method;
+mod pragma;
 mod reconcile;
 mod runtime;
 mod sync;
@@ -18,6 +20,7 @@ use crate::output::Output;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Bulk(bulk::Bulk),
+    Pragma(pragma::Pragma),
     Reconcile(reconcile::Arguments),
     Runtime(runtime::Arguments),
     Sync(sync::Sync),
@@ -27,6 +30,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Bulk(arguments) => bulk::run(arguments, output),
+        Command::Pragma(arguments) => pragma::run(&arguments, output),
         Command::Reconcile(arguments) => reconcile::run(arguments, output),
         Command::Runtime(arguments) => runtime::run(arguments, output),
         Command::Sync(arguments) => sync::run(arguments, output),

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::{em, heading, percent, rounds};
 use crate::figures;
+use crate::interval::Interval;
 use crate::suite::{Row, Table};
 
 /// Characters of a name beside its figure on a narrow phone; SVG does not break lines by itself.
@@ -41,7 +42,7 @@ pub(super) fn chart(table: &Table) -> Markup {
         bars.push(Bar { row, name: figures::wrap(&row.name, NAME_CHARACTERS_MAX), top });
     }
     let bottom = bars.last().map_or(0.0, Bar::bottom);
-    let highest = table.rows.iter().map(|row| row.of_baseline.max);
+    let highest = table.rows.iter().map(|row| row.of_baseline.interval.high);
     let highest = highest.filter(|max| max.is_finite()).fold(1.0, f64::max);
     let axis = Axis::linear(highest);
     let id = table.name.as_str();
@@ -57,7 +58,7 @@ pub(super) fn chart(table: &Table) -> Markup {
             }
             figcaption {
                 "Multiples of the baseline, " b { (baseline.name) }
-                ": the median of " (rounds(table)) " as bar, the lowest and the highest as whisker."
+                ": the median of " (rounds(table)) " as bar, " (figures::whisker(table)) " as whisker."
             }
         }
     }
@@ -94,8 +95,9 @@ fn bar(bar: &Bar<'_>, axis: &Axis) -> Markup {
                 rect.bar x="0" y=(em(top)) width=(percent(axis.at(of_baseline.median)))
                     height=(em(BAR)) {}
             }
-            @if of_baseline.min < of_baseline.max {
-                @let (low, high) = (axis.at(of_baseline.min), axis.at(of_baseline.max));
+            @if of_baseline.interval.low < of_baseline.interval.high {
+                @let Interval { low, high } = of_baseline.interval;
+                @let (low, high) = (axis.at(low), axis.at(high));
                 line.whisker x1=(percent(low)) x2=(percent(high)) y1=(em(middle)) y2=(em(middle)) {}
                 @for end in [low, high] {
                     line.whisker x1=(percent(end)) x2=(percent(end))

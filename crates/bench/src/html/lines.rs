@@ -41,7 +41,7 @@ impl Plot {
         let numbers = || series.curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
         let lowest = numbers().fold(f64::INFINITY, f64::min);
         let across = Axis::log(lowest, numbers().fold(lowest, f64::max));
-        let extremes = rates(series).flat_map(|rate| [rate.min, rate.max]);
+        let extremes = rates(series).flat_map(|rate| [rate.interval.low, rate.interval.high]);
         let rates: Vec<f64> = extremes.filter(|rate| rate.is_finite()).collect();
         let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
         let high = rates.iter().copied().fold(0.0, f64::max);
@@ -60,7 +60,7 @@ impl Plot {
 }
 
 fn is_drawn(rate: &Spread) -> bool {
-    [rate.min, rate.median, rate.max].into_iter().all(f64::is_finite)
+    [rate.interval.low, rate.median, rate.interval.high].into_iter().all(f64::is_finite)
 }
 
 fn rates<'a>(series: &'a Series<'_>) -> impl Iterator<Item = &'a Spread> {
@@ -108,8 +108,8 @@ pub(super) fn chart(table: &Table, series: &Series<'_>) -> Markup {
                 }
             }
             figcaption {
-                "Transactions/s: the median of " (rounds(table)) ", the lowest and the highest as "
-                "whisker. "
+                "Transactions/s: the median of " (rounds(table)) ", " (figures::whisker(table))
+                " as whisker. "
                 @if plot.is_log { "Both axes are logarithmic." }
                 @else { "The axis across is logarithmic." }
             }
@@ -195,7 +195,8 @@ fn curve(curve: &Curve<'_>, index: usize, plot: &Plot) -> Markup {
             g {
                 title { (point.1.name) ": " (figures::spread(rate)) }
                 line.reach x1=(percent(x)) x2=(percent(x))
-                    y1=(em(plot.y(rate.min))) y2=(em(plot.y(rate.max))) {}
+                    y1=(em(plot.y(rate.interval.low)))
+                        y2=(em(plot.y(rate.interval.high))) {}
                 use href=(marker(index)) x=(percent(x)) y=(em(y)) {}
             }
         }

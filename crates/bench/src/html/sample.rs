@@ -12,9 +12,10 @@ pub(crate) fn machine() -> Machine {
         cores: 2,
         kernel: "6.8.0-1024-aws".to_owned(),
         file_system: "ext4".to_owned(),
-        version: "0.1.0",
-        commit: "53f60f6-dirty",
-        sqlite: "3.51.2",
+        version: "0.1.0".into(),
+        commit: "53f60f6-dirty".into(),
+        sqlite: "3.51.2".into(),
+        compile_options: vec!["THREADSAFE=2".to_owned()],
     }
 }
 
@@ -27,6 +28,7 @@ pub(crate) fn row(name: &str, rate: f64) -> Row {
         published: None,
         rate: Spread::of(rates),
         of_baseline: Spread::of(of_baseline),
+        difference: None,
         latency: None,
         facts: BTreeMap::new(),
     }
@@ -36,7 +38,7 @@ pub(crate) fn row(name: &str, rate: f64) -> Row {
 pub(crate) fn tables() -> Vec<Table> {
     let table = |name: &str, title: &str, rows| Table {
         name: name.to_owned(),
-        unit: "transactions",
+        unit: "transactions".into(),
         title: title.to_owned(),
         rows,
     };
@@ -70,9 +72,9 @@ fn full() -> Vec<Row> {
     let mut disk = row("Warren, acknowledged by the disk", 731.0);
     disk.published = Some(121_922.0);
     disk.latency = latency(12_500.0);
-    disk.facts.insert("transactions per commit", Spread::of(vec![412.0, 398.5, 420.25]));
-    disk.facts.insert("fsyncs/s", Spread::of(vec![212.0, 214.0, 209.0]));
-    os.facts.insert("transactions per commit", Spread::of(vec![512.0, 512.0, 512.0]));
+    disk.facts.insert("transactions per commit".into(), Spread::of(vec![412.0, 398.5, 420.25]));
+    disk.facts.insert("fsyncs/s".into(), Spread::of(vec![212.0, 214.0, 209.0]));
+    os.facts.insert("transactions per commit".into(), Spread::of(vec![512.0, 512.0, 512.0]));
     vec![bare, os, disk]
 }
 
@@ -97,6 +99,6 @@ fn wide() -> Vec<Row> {
         row("Warren", 41_250.0),
         row("never ran", f64::NAN),
     ];
-    rows[1].facts.insert("bytes of WAL per transaction", Spread::of(vec![1_450.0, 1_502.0]));
+    rows[1].facts.insert("bytes of WAL per transaction".into(), Spread::of(vec![1_450.0, 1_502.0]));
     rows
 }

@@ -74,8 +74,12 @@ mod tests {
 
     fn check(names: &[&str], expected: Option<&str>) {
         let rows = names.iter().map(|name| sample::row(name, 1_000.0)).collect();
-        let table =
-            Table { name: "test".to_owned(), unit: "transactions", title: String::new(), rows };
+        let table = Table {
+            name: "test".to_owned(),
+            unit: "transactions".into(),
+            title: String::new(),
+            rows,
+        };
         let found = of(&table).map(|series| {
             let curves = series.curves.iter().map(|curve| {
                 let points: Vec<String> = curve.points.iter().map(|p| p.0.to_string()).collect();

@@ -12,6 +12,7 @@ fn page() -> String {
         machine: &sample::machine(),
         command: "warren bench tps --rows 1000 --only 'a&b'",
         settings: &settings,
+        configurations: &[],
         tables: &sample::tables(),
         notes: &["A figure of another machine is not ours: 1 < 2.".to_owned()],
     })
@@ -112,7 +113,7 @@ fn the_same_input_gives_the_same_bytes() {
 fn a_page_of_nothing_is_a_page() {
     let tables = [Table {
         name: "empty".to_owned(),
-        unit: "transactions",
+        unit: "transactions".into(),
         title: "Nothing".to_owned(),
         rows: Vec::new(),
     }];
@@ -122,6 +123,7 @@ fn a_page_of_nothing_is_a_page() {
         machine: &sample::machine(),
         command: "",
         settings: &[],
+        configurations: &[],
         tables: &tables,
         notes: &[],
     };

@@ -1,0 +1,248 @@
+//! What may be said of a median, and of a difference, from a few measurements.
+//!
+//! # Invariants
+//! - Nothing is drawn at random: a bootstrap draws samples of the samples, again and again, and what
+//!   the medians of infinitely many draws are is known exactly (Efron, *The Jackknife, the Bootstrap
+//!   and Other Resampling Plans*, 1982, §10).
+//! - With few samples the bootstrap promises too much, so an interval is never narrower than that of
+//!   the sign test, which holds for every distribution.
+//! - The comparisons of one table share one chance of error (Bonferroni): of all tables in which
+//!   nothing differs, 95 % show no difference.
+
+use serde::{Deserialize, Serialize};
+
+/// How often an interval holds the true median.
+pub(crate) const CONFIDENCE: f64 = 0.95;
+
+/// Bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The lower.
+    pub low: f64,
+    /// The upper.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Of the median of `sorted` samples, at least one; from the smallest to the largest where they are too few
+    /// for that confidence.
+    pub(crate) fn of_median(sorted: &[f64], confidence: f64) -> Self {
+        let count = sorted.len();
+        let tail = (1.0 - confidence) / 2.0;
+        let extreme = Self { low: sorted[0], high: sorted[count - 1] };
+        if !suffices(count, confidence) {
+            return extreme;
+        }
+        // Of an even number, the lower and the upper of the two in the middle.
+        let (lower, upper) = (count.div_ceil(2), count / 2 + 1);
+        let rank = |wanted: f64, middle: usize| {
+            let reaches = |rank: &usize| bootstrapped(count, *rank, middle) >= wanted;
+            (1..=count).find(reaches).unwrap_or(count)
+        };
+        let signs = sign_test_rank(count, tail);
+        let low = rank(tail, lower).min(signs);
+        let high = rank(1.0 - tail, upper).max(count + 1 - signs);
+        Self { low: sorted[low - 1], high: sorted[high - 1] }
+    }
+
+    /// Half of its width, of `median`.
+    pub(crate) fn precision(self, median: f64) -> f64 {
+        (self.high - self.low) / 2.0 / median.abs()
+    }
+}
+
+/// Whether so many samples can hold the median with that confidence at all: the chance that all lie
+/// on one side of it is 2^(1 - count).
+fn suffices(count: usize, confidence: f64) -> bool {
+    count > 0 && chance(count, 0.5, 0) * 2.0 <= 1.0 - confidence
+}
+
+/// The chance that the median of a bootstrap's sample, its number `middle`, is at most number
+/// `rank` of the samples: that at least `middle` of `count` draws are among the first `rank`.
+fn bootstrapped(count: usize, rank: usize, middle: usize) -> f64 {
+    if rank == count {
+        return 1.0;
+    }
+    let share = to_f64(rank) / to_f64(count);
+    (middle..=count).map(|successes| chance(count, share, successes)).sum()
+}
+
+/// The largest rank that the median lies below with a chance of at most `tail`.
+fn sign_test_rank(count: usize, tail: f64) -> usize {
+    let mut below = 0.0;
+    for rank in 1..=count {
+        below += chance(count, 0.5, rank - 1);
+        if below > tail {
+            return (rank - 1).max(1);
+        }
+    }
+    count
+}
+
+/// The chance of so many successes in `count` trials, each with probability `share`, which is
+/// neither 0 nor 1.
+fn chance(count: usize, share: f64, successes: usize) -> f64 {
+    let ways: f64 =
+        (0..successes).map(|index| (to_f64(count - index) / to_f64(successes - index)).ln()).sum();
+    let failures = count - successes;
+    (ways + to_f64(successes) * share.ln() + to_f64(failures) * (1.0 - share).ln()).exp()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of samples")]
+fn to_f64(count: usize) -> f64 {
+    count as f64
+}
+
+/// How a case differs from its baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Of the ratio, as wide as it must be for all comparisons of the table together.
+    pub interval: Interval,
+    /// What follows.
+    pub verdict: Verdict,
+    /// The same for people: `faster by 8–11 %`.
+    pub text: String,
+}
+
+/// Whether two things differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// More rounds are needed before anything may be said.
+    TooFewRounds,
+    /// The interval holds 1.
+    NoDifference,
+    /// All of the interval is above 1.
+    Faster,
+    /// All of the interval is below 1.
+    Slower,
+}
+
+impl Difference {
+    /// From the ratios of all rounds, one of `comparisons` in its table.
+    pub(crate) fn of(ratios: &[f64], comparisons: usize) -> Self {
+        if ratios.is_empty() {
+            return Self::from_interval(Interval { low: f64::NAN, high: f64::NAN }, false);
+        }
+        let mut sorted = ratios.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let confidence = 1.0 - (1.0 - CONFIDENCE) / to_f64(comparisons.max(1));
+        let interval = Interval::of_median(&sorted, confidence);
+        let is_enough = suffices(sorted.len(), confidence);
+        Self::from_interval(interval, is_enough)
+    }
+
+    /// With an interval of a ratio that was found otherwise.
+    pub(crate) fn from_interval(interval: Interval, is_enough: bool) -> Self {
+        let Interval { low, high } = interval;
+        let verdict = match () {
+            () if !is_enough || !low.is_finite() || !high.is_finite() => Verdict::TooFewRounds,
+            () if low > 1.0 => Verdict::Faster,
+            () if high < 1.0 => Verdict::Slower,
+            () => Verdict::NoDifference,
+        };
+        let text = match verdict {
+            Verdict::TooFewRounds => "too few rounds to tell".to_owned(),
+            Verdict::NoDifference => "no difference found".to_owned(),
+            Verdict::Faster if low >= 2.0 => format!("{} times as fast", range(low, high, 10.0)),
+            Verdict::Faster => {
+                format!("faster by {} %", range((low - 1.0) * 100.0, (high - 1.0) * 100.0, 2.0))
+            }
+            Verdict::Slower => {
+                format!("slower by {} %", range((1.0 - high) * 100.0, (1.0 - low) * 100.0, 2.0))
+            }
+        };
+        Self { interval, verdict, text }
+    }
+}
+
+/// Two numbers in as few digits as tell them from 0; from `whole` on without decimals.
+fn range(low: f64, high: f64, whole: f64) -> String {
+    let decimals = match low {
+        low if low < 0.095 => 2,
+        low if low < whole => 1,
+        _ => 0,
+    };
+    let (low, high) = (format!("{low:.decimals$}"), format!("{high:.decimals$}"));
+    if low == high { low } else { format!("{low}–{high}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranks(count: u32, confidence: f64) -> (f64, f64) {
+        let sorted: Vec<f64> = (1..=count).map(f64::from).collect();
+        let Interval { low, high } = Interval::of_median(&sorted, confidence);
+        (low, high)
+    }
+
+    #[test]
+    fn the_bootstrap_is_that_of_infinitely_many_draws() {
+        // Of three samples, the middle of three draws: 7 of 27 times it is the smallest.
+        assert!((bootstrapped(3, 1, 2) - 7.0 / 27.0).abs() < 1e-12);
+        assert!((bootstrapped(3, 2, 2) - 20.0 / 27.0).abs() < 1e-12);
+        assert!((bootstrapped(3, 3, 2) - 1.0).abs() < 1e-12);
+        // Many trials neither overflow nor vanish.
+        let all: f64 = (0..=2_000).map(|successes| chance(2_000, 0.5, successes)).sum();
+        assert!((all - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_interval_is_as_wide_as_the_sign_test_says() {
+        // Ranks from the tables of the sign test, which the bootstrap is never wider than by more
+        // than one.
+        for (count, expected) in [(6, (1.0, 6.0)), (9, (2.0, 8.0)), (20, (6.0, 15.0))] {
+            assert_eq!(ranks(count, 0.95), expected, "{count}");
+        }
+        assert_eq!(ranks(5, 0.95), (1.0, 5.0), "too few: the extremes");
+        assert_eq!(ranks(1, 0.95), (1.0, 1.0));
+        assert!(!suffices(5, 0.95) && suffices(6, 0.95));
+        assert!(!suffices(9, 1.0 - 0.05 / 21.0) && suffices(10, 1.0 - 0.05 / 21.0));
+    }
+
+    #[test]
+    fn it_holds_the_median_as_often_as_it_says() {
+        use rand::rngs::SmallRng;
+        use rand::{RngExt, SeedableRng};
+        let mut random = SmallRng::seed_from_u64(1);
+        let rounds = 2_000;
+        for count in [6, 11, 24] {
+            let mut held = 0;
+            for _ in 0..rounds {
+                // Skewed, as times are: the median is ln 2.
+                let mut samples: Vec<f64> =
+                    (0..count).map(|_| -random.random::<f64>().max(1e-12).ln()).collect();
+                samples.sort_by(f64::total_cmp);
+                let Interval { low, high } = Interval::of_median(&samples, CONFIDENCE);
+                held += usize::from((low..=high).contains(&std::f64::consts::LN_2));
+            }
+            assert!(held * 100 > rounds * 94, "{held} of {rounds} with {count} samples");
+        }
+    }
+
+    #[test]
+    fn a_difference_is_told_in_words() {
+        let check = |low, high, expected: &str, verdict| {
+            let difference = Difference::from_interval(Interval { low, high }, true);
+            assert_eq!((difference.text.as_str(), difference.verdict), (expected, verdict));
+        };
+        check(1.08, 1.11, "faster by 8–11 %", Verdict::Faster);
+        check(1.12, 1.27, "faster by 12–27 %", Verdict::Faster);
+        check(1.3, 1.301, "faster by 30 %", Verdict::Faster);
+        check(1.001, 1.004, "faster by 0.1–0.4 %", Verdict::Faster);
+        check(2.1, 2.34, "2.1–2.3 times as fast", Verdict::Faster);
+        check(0.04, 0.05, "slower by 95–96 %", Verdict::Slower);
+        check(0.99, 1.01, "no difference found", Verdict::NoDifference);
+        check(1.0, 1.2, "no difference found", Verdict::NoDifference);
+        check(f64::NAN, f64::NAN, "too few rounds to tell", Verdict::TooFewRounds);
+    }
+
+    #[test]
+    fn more_comparisons_need_more_rounds() {
+        let ratios = [1.2, 1.21, 1.22, 1.23, 1.24, 1.25];
+        assert_eq!(Difference::of(&ratios, 1).verdict, Verdict::Faster);
+        assert_eq!(Difference::of(&ratios, 2).verdict, Verdict::TooFewRounds);
+        assert_eq!(Difference::of(&[], 1).verdict, Verdict::TooFewRounds);
+    }
+}

@@ -1,0 +1,288 @@
+//! Carries a plan out with SQLite as it is linked here, called from Rust: the driver that all others
+//! are compared with.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use engine::Cipher;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, Statement, ToSql};
+
+use super::plan::{About, Answer, Plan, Scalar, Step, Timing};
+use crate::measure::now;
+
+/// Carries out the plan on one connection, which is opened for it and closed at its end.
+pub(crate) fn carry_out(plan: &Plan) -> anyhow::Result<Answer> {
+    let db = open(plan)?;
+    let steps = Run::new(plan, &db)?.steps()?;
+    plan.clean.iter().try_for_each(|sql| db.execute_batch(sql)).context("cleaning up")?;
+    let names = plan.settings.iter().map(|(name, _)| name);
+    let settings = names.map(|name| anyhow::Ok((name.clone(), read_setting(&db, name)?)));
+    let settings = settings.collect::<anyhow::Result<_>>()?;
+    Ok(Answer { about: about(&db)?, settings, steps })
+}
+
+/// Opens the file as the plan says.
+pub(crate) fn open(plan: &Plan) -> anyhow::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(&plan.database, flags)
+        .with_context(|| format!("opening {}", plan.database.display()))?;
+    if let (Some(cipher), Some(key)) = (&plan.cipher, &plan.key) {
+        unlock(&db, cipher, key)?;
+    }
+    set(&db, &plan.settings)?;
+    Ok(db)
+}
+
+/// Sets the PRAGMAs in order.
+pub(crate) fn set(db: &Connection, settings: &[(String, String)]) -> anyhow::Result<()> {
+    settings.iter().try_for_each(|(name, value)| {
+        db.execute_batch(&format!("PRAGMA {name} = {value}"))
+            .with_context(|| format!("PRAGMA {name} = {value}"))
+    })
+}
+
+/// What SQLite says of a PRAGMA.
+pub(crate) fn read_setting(db: &Connection, name: &str) -> anyhow::Result<Scalar> {
+    let value = db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, Value>(0));
+    Ok(match value.with_context(|| format!("PRAGMA {name}"))? {
+        Value::Null => Scalar::Null,
+        Value::Integer(value) => Scalar::Integer(value),
+        Value::Real(value) => Scalar::Real(value),
+        Value::Text(value) => Scalar::Text(value),
+        Value::Blob(_) => anyhow::bail!("PRAGMA {name} is a BLOB"),
+    })
+}
+
+/// Gives the connection its cipher and its raw key.
+pub(crate) fn unlock(db: &Connection, cipher: &str, key: &str) -> anyhow::Result<()> {
+    let cipher: Cipher = cipher.parse()?;
+    db.execute_batch(&format!("PRAGMA cipher = '{cipher}'"))?;
+    let bytes = (0..key.len()).step_by(2).map(|at| {
+        let digits = key.get(at..at + 2).context("an odd number of digits")?;
+        u8::from_str_radix(digits, 16).context("no hexadecimal digit")
+    });
+    let bytes: Vec<u8> = bytes.collect::<anyhow::Result<_>>().context("the plan's key")?;
+    let bytes = bytes.try_into().ok().context("the plan's key is not of 32 bytes")?;
+    Ok(sqlite3mc_sys::key(db, &bytes)?)
+}
+
+/// Who carries plans out here.
+pub(crate) fn about(db: &Connection) -> anyhow::Result<About> {
+    let sql = "SELECT compile_options FROM pragma_compile_options ORDER BY 1";
+    let mut options = db.prepare(sql)?;
+    let options = options.query_map([], |row| row.get(0))?;
+    Ok(About {
+        driver: "warren".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sqlite: rusqlite::version().to_owned(),
+        runtime: "Rust".to_owned(),
+        ciphers: Cipher::ALL.map(|cipher| cipher.name().to_owned()).to_vec(),
+        compile_options: options.collect::<rusqlite::Result<_>>()?,
+    })
+}
+
+/// Random numbers that every language makes alike.
+pub(crate) struct Random(u32);
+
+impl Random {
+    pub(crate) fn new(seed: u32) -> Self {
+        Self(seed)
+    }
+
+    /// 24 bits.
+    pub(crate) fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        self.0 >> 8
+    }
+}
+
+/// Bytes that do not compress, the same each time.
+pub(crate) fn body(bytes: usize) -> Vec<u8> {
+    let mut random = Random::new(1);
+    (0..bytes).map(|_| random.next().to_le_bytes()[0]).collect()
+}
+
+/// What a question mark stands for.
+enum Bind<'p> {
+    New,
+    Last,
+    Row,
+    Body,
+    Sample(&'p [Scalar]),
+}
+
+/// Held: to look one up by its text costs a fifth of a small statement.
+struct Prepared<'p> {
+    statement: Statement<'p>,
+    bind: Vec<Bind<'p>>,
+}
+
+/// A plan under way.
+struct Run<'p> {
+    plan: &'p Plan,
+    begin: Statement<'p>,
+    commit: Statement<'p>,
+    operations: BTreeMap<&'p str, Vec<Prepared<'p>>>,
+    random: Random,
+    body: Vec<u8>,
+    /// The largest that `new` gave.
+    largest: i64,
+    /// What `new` gave and `last` has not taken back.
+    given: Vec<i64>,
+}
+
+/// Whether a step may go on.
+#[derive(PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// `last` had nothing to take.
+    Empty,
+}
+
+impl<'p> Run<'p> {
+    fn new(plan: &'p Plan, db: &'p Connection) -> anyhow::Result<Self> {
+        let mut operations = BTreeMap::new();
+        for (name, statements) in &plan.operations {
+            let prepared = statements.iter().map(|statement| {
+                let bind = statement.bind.iter().map(|name| {
+                    Ok(match name.as_str() {
+                        "new" => Bind::New,
+                        "last" => Bind::Last,
+                        "row" => Bind::Row,
+                        "body" => Bind::Body,
+                        name => Bind::Sample(
+                            plan.samples
+                                .get(name)
+                                .filter(|values| !values.is_empty())
+                                .with_context(|| format!("no sample is called {name}"))?,
+                        ),
+                    })
+                });
+                let bind = bind.collect::<anyhow::Result<_>>()?;
+                let statement = db.prepare(&statement.sql).context(name.clone())?;
+                Ok(Prepared { statement, bind })
+            });
+            operations.insert(name.as_str(), prepared.collect::<anyhow::Result<_>>()?);
+        }
+        Ok(Self {
+            plan,
+            begin: db.prepare("BEGIN IMMEDIATE")?,
+            commit: db.prepare("COMMIT")?,
+            operations,
+            random: Random::new(plan.seed),
+            body: body(plan.body_bytes),
+            largest: plan.rows,
+            given: Vec::new(),
+        })
+    }
+
+    fn steps(&mut self) -> anyhow::Result<Vec<Timing>> {
+        let plan = self.plan;
+        let steps = plan
+            .steps
+            .iter()
+            .map(|step| self.step(step).with_context(|| format!("step {}", step.name)));
+        steps.collect()
+    }
+
+    fn step(&mut self, step: &'p Step) -> anyhow::Result<Timing> {
+        ensure!(step.transaction > 0 && !step.cycle.is_empty(), "a step without operations");
+        let mut number = 0;
+        let warmup = Duration::try_from_secs_f64(step.warmup_seconds)?;
+        let start = now();
+        let mut outcome = Outcome::Done;
+        while outcome == Outcome::Done && start.elapsed() < warmup {
+            outcome = self.transaction(step, &mut number)?;
+        }
+        let before = number;
+        let mut slowest = Duration::ZERO;
+        let duration = Duration::try_from_secs_f64(step.seconds)?;
+        let (start, cpu) = (now(), cpu_time());
+        let mut last = start;
+        while outcome == Outcome::Done && last - start < duration {
+            outcome = self.transaction(step, &mut number)?;
+            let end = now();
+            slowest = slowest.max(end - last);
+            last = end;
+        }
+        Ok(Timing {
+            name: step.name.clone(),
+            operations: (number - before) as u64,
+            seconds: (last - start).as_secs_f64(),
+            cpu_seconds: cpu_time().saturating_sub(cpu).as_secs_f64(),
+            slowest_us: slowest.as_secs_f64() * 1e6,
+        })
+    }
+
+    fn transaction(&mut self, step: &'p Step, number: &mut usize) -> anyhow::Result<Outcome> {
+        let is_explicit = step.transaction > 1;
+        if is_explicit {
+            self.begin.execute([])?;
+        }
+        let mut outcome = Outcome::Done;
+        for _ in 0..step.transaction {
+            let name = step.cycle[*number % step.cycle.len()].as_str();
+            outcome = self.operation(name)?;
+            if outcome == Outcome::Empty {
+                break;
+            }
+            *number += 1;
+        }
+        if is_explicit {
+            self.commit.execute([])?;
+        }
+        Ok(outcome)
+    }
+
+    fn operation(&mut self, name: &str) -> anyhow::Result<Outcome> {
+        let Self { operations, random, body, largest, given, plan, .. } = self;
+        let statements =
+            operations.get_mut(name).with_context(|| format!("no operation {name}"))?;
+        // Of one operation, all statements mean the same new row, and the same last one.
+        let (mut new, mut last) = (None, None);
+        for Prepared { statement, bind } in statements {
+            for (index, bind) in bind.iter().enumerate() {
+                let row;
+                let value: &dyn ToSql = match bind {
+                    Bind::New => new.get_or_insert_with(|| {
+                        *largest += 1;
+                        given.push(*largest);
+                        *largest
+                    }),
+                    Bind::Last => {
+                        if last.is_none() {
+                            last = given.pop();
+                        }
+                        if last.is_none() {
+                            return Ok(Outcome::Empty);
+                        }
+                        &last
+                    }
+                    Bind::Row => {
+                        row = 1 + i64::from(random.next()) % plan.rows;
+                        &row
+                    }
+                    Bind::Body => body,
+                    Bind::Sample(values) => &values[random.next() as usize % values.len()],
+                };
+                statement.raw_bind_parameter(index + 1, value)?;
+            }
+            let columns = statement.column_count();
+            let mut rows = statement.raw_query();
+            while let Some(row) = rows.next()? {
+                for column in 0..columns {
+                    black_box(row.get::<_, Value>(column)?);
+                }
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}

@@ -1,0 +1,199 @@
+//! The table that the published benchmark measures: messages of a mailbox, each with its body.
+
+use std::path::Path;
+
+use anyhow::Context;
+use rusqlite::Connection;
+
+use super::carry_out::{body, set, unlock};
+use super::plan::{Plan, Scalar, Statement, Step};
+
+/// Where the body stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// In the last column.
+    Last,
+    /// In the first column after the key.
+    First,
+    /// In a table of its own.
+    Apart,
+}
+
+/// A table of messages.
+#[derive(Clone, Debug)]
+pub(crate) struct Mailbox {
+    pub(crate) layout: Layout,
+    pub(crate) rows: i64,
+    pub(crate) body_bytes: usize,
+}
+
+/// How a file is encrypted: a cipher's name and 64 hexadecimal digits.
+pub(crate) type CipherAndKey = Option<(String, String)>;
+
+/// Of one transaction of the loading.
+const ROWS_LOADED: i64 = 10_000;
+/// What `mixed` repeats: mostly reads, and the table keeps its size.
+const MIXED: [&str; 10] =
+    ["list", "read", "read", "update", "insert", "read", "list", "update", "read", "delete"];
+
+impl Mailbox {
+    /// The plan of these steps on that file.
+    pub(crate) fn plan(
+        &self,
+        database: &Path,
+        settings: &[(String, String)],
+        encryption: &CipherAndKey,
+        steps: Vec<Step>,
+    ) -> Plan {
+        let flags = (0..8).map(Scalar::Integer).collect();
+        Plan {
+            database: database.to_owned(),
+            cipher: encryption.as_ref().map(|(cipher, _)| cipher.clone()),
+            key: encryption.as_ref().map(|(_, key)| key.clone()),
+            settings: settings.to_vec(),
+            rows: self.rows,
+            body_bytes: self.body_bytes,
+            seed: 7,
+            samples: [("flags".to_owned(), flags)].into(),
+            operations: self.operations(),
+            steps,
+            clean: self.clean(),
+        }
+    }
+
+    /// Makes the file, which must not exist, with the settings in it that a file keeps.
+    pub(crate) fn make(
+        &self,
+        path: &Path,
+        settings: &[(String, String)],
+        encryption: &CipherAndKey,
+    ) -> anyhow::Result<()> {
+        let db = Connection::open(path).with_context(|| path.display().to_string())?;
+        if let Some((cipher, key)) = encryption {
+            unlock(&db, cipher, key)?;
+        }
+        set(&db, settings)?;
+        db.execute_batch("PRAGMA synchronous = OFF")?;
+        db.execute_batch(self.schema())?;
+        let body = body(self.body_bytes);
+        let inserts = self.operations().remove("insert").context("every layout has inserts")?;
+        for first in (1..=self.rows).step_by(usize::try_from(ROWS_LOADED)?) {
+            let transaction = db.unchecked_transaction()?;
+            for Statement { sql, bind } in &inserts {
+                let mut insert = transaction.prepare_cached(sql)?;
+                for id in first..=self.rows.min(first + ROWS_LOADED - 1) {
+                    for (index, name) in bind.iter().enumerate() {
+                        match name.as_str() {
+                            "new" | "row" => insert.raw_bind_parameter(index + 1, id)?,
+                            "flags" => insert.raw_bind_parameter(index + 1, id % 8)?,
+                            _ => insert.raw_bind_parameter(index + 1, &body)?,
+                        }
+                    }
+                    insert.raw_execute()?;
+                }
+            }
+            transaction.commit()?;
+        }
+        db.execute_batch("ANALYZE")?;
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        db.close().map_err(|(_, error)| error)?;
+        std::fs::File::open(path)?.sync_all()?;
+        Ok(())
+    }
+
+    fn schema(&self) -> &'static str {
+        match self.layout {
+            Layout::Last => {
+                "CREATE TABLE message (id INTEGER PRIMARY KEY, date INTEGER NOT NULL, \
+                 flags INTEGER NOT NULL, sender TEXT NOT NULL, subject TEXT NOT NULL, \
+                 body BLOB NOT NULL); CREATE INDEX message_date ON message (date)"
+            }
+            Layout::First => {
+                "CREATE TABLE message (id INTEGER PRIMARY KEY, body BLOB NOT NULL, \
+                 date INTEGER NOT NULL, flags INTEGER NOT NULL, sender TEXT NOT NULL, \
+                 subject TEXT NOT NULL); CREATE INDEX message_date ON message (date)"
+            }
+            Layout::Apart => {
+                "CREATE TABLE message (id INTEGER PRIMARY KEY, date INTEGER NOT NULL, \
+                 flags INTEGER NOT NULL, sender TEXT NOT NULL, subject TEXT NOT NULL); \
+                 CREATE INDEX message_date ON message (date); \
+                 CREATE TABLE body (id INTEGER PRIMARY KEY, body BLOB NOT NULL)"
+            }
+        }
+    }
+
+    fn operations(&self) -> std::collections::BTreeMap<String, Vec<Statement>> {
+        let statement = |sql: &str, bind: &[&str]| Statement {
+            sql: sql.to_owned(),
+            bind: bind.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let is_apart = self.layout == Layout::Apart;
+        let texts = "'somebody@example.org', 'About the meeting of next week'";
+        let insert = if is_apart {
+            let sql = format!("INSERT INTO message VALUES (?, ?, ?, {texts})");
+            vec![
+                statement(&sql, &["new", "row", "flags"]),
+                statement("INSERT INTO body VALUES (?, ?)", &["new", "body"]),
+            ]
+        } else {
+            let columns = "id, date, flags, body, sender, subject";
+            let sql = format!("INSERT INTO message ({columns}) VALUES (?, ?, ?, ?, {texts})");
+            vec![statement(&sql, &["new", "row", "flags", "body"])]
+        };
+        let mut delete = vec![statement("DELETE FROM message WHERE id = ?", &["last"])];
+        if is_apart {
+            delete.push(statement("DELETE FROM body WHERE id = ?", &["last"]));
+        }
+        let read = if is_apart {
+            "SELECT body FROM body WHERE id = ?"
+        } else {
+            "SELECT body FROM message WHERE id = ?"
+        };
+        let list = "SELECT id, date, flags, subject FROM message WHERE date <= ? \
+                    ORDER BY date DESC LIMIT 50";
+        let update = "UPDATE message SET flags = ? WHERE id = ?";
+        let operations = [
+            ("insert", insert),
+            ("list", vec![statement(list, &["row"])]),
+            ("read", vec![statement(read, &["row"])]),
+            ("update", vec![statement(update, &["flags", "row"])]),
+            ("delete", delete),
+        ];
+        operations.into_iter().map(|(name, of)| (name.to_owned(), of)).collect()
+    }
+
+    fn clean(&self) -> Vec<String> {
+        let mut tables = vec!["message"];
+        if self.layout == Layout::Apart {
+            tables.push("body");
+        }
+        let rows = self.rows;
+        tables.into_iter().map(|table| format!("DELETE FROM {table} WHERE id > {rows}")).collect()
+    }
+}
+
+/// Every operation by itself and the mix, writes in transactions of each size, each for so long.
+pub(crate) fn steps(transactions: &[usize], seconds: f64) -> Vec<Step> {
+    let step = |name: String, cycle: &[&str], transaction: usize| Step {
+        name,
+        cycle: cycle.iter().map(|name| (*name).to_owned()).collect(),
+        transaction,
+        warmup_seconds: seconds / 4.0,
+        seconds,
+    };
+    let mut steps = vec![];
+    for &size in transactions {
+        let name = |what: &str| match size {
+            1 => what.to_owned(),
+            size => format!("{what}-{size}"),
+        };
+        steps.push(step(name("insert"), &["insert"], size));
+        if size == 1 {
+            steps.extend(["list", "read"].map(|what| step(what.to_owned(), &[what], 1)));
+        }
+        steps.push(step(name("update"), &["update"], size));
+        steps.push(step(name("mixed"), &MIXED, size));
+        steps.push(step(name("delete"), &["delete"], size));
+    }
+    steps
+}
