@@ -29,7 +29,8 @@ static DRIVERS: LazyLock<Vec<Driver>> = LazyLock::new(|| {
         let arguments = vec![rivals.join(name).join("lab.py")];
         Driver::start(Program { program: python.clone().into(), arguments }).unwrap()
     });
-    of_python.into_iter().chain(built.present).collect()
+    let of_node = built.present.into_iter().filter(|driver| driver.about.runtime.contains("node"));
+    of_python.into_iter().chain(of_node).collect()
 });
 
 /// With the packages of `tests/requirements.txt`.
