@@ -12,6 +12,7 @@
 
 pub mod bulk;
 mod changes;
+mod compare;
 mod figures;
 mod html;
 mod http;
@@ -26,8 +27,10 @@ mod report;
 mod rivals;
 mod served;
 mod suite;
+mod summary;
 pub mod sync;
 mod text;
 pub mod tps;
 
+pub use compare::{Compared, ComparedRow, Comparison, Source, compare};
 pub use report::Report;

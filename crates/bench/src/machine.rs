@@ -49,6 +49,14 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// Whether rates measured on one may be compared with those of the other.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let Self { processor, cores, file_system, .. } = self;
+        (processor, cores, file_system) == (&other.processor, &other.cores, &other.file_system)
+    }
+}
+
 /// Two lines: the machine, the program.
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,7 @@
 mod at_rest;
 mod bench;
 mod commands;
+mod compare;
 mod copies;
 mod heal;
 mod housekeeping;
