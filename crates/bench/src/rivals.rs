@@ -81,7 +81,9 @@ pub(crate) fn find<T>(
             reason: format!("there is no such folder in {}", rivals.display()),
         }));
     }
-    for candidate in candidates {
+    bar.set_length(candidates.len() as u64);
+    for (done, candidate) in candidates.into_iter().enumerate() {
+        bar.set_position(done as u64);
         bar.set_message(format!("{}: building", candidate.name));
         let program = setup::prepare(wanted.kind, &candidate, target, wanted.missing);
         match program.and_then(&start) {

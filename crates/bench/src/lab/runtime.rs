@@ -14,7 +14,7 @@ mod even;
 mod tests;
 mod versions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -32,10 +32,11 @@ use super::message::{CipherAndKey, Layout, Mailbox};
 use super::plan::About;
 use super::{Budget, Method};
 use crate::machine::Machine;
+use crate::measure::Sample;
 use crate::report::Report;
 use crate::rivals::setup::{Kind, Missing};
 use crate::rivals::{self, Absent, Found, Wanted};
-use crate::suite::{Group, Table, run_group};
+use crate::suite::{Case, Effort, Group, Table, run_group};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -85,33 +86,23 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let Method { folder, command, .. } = &plan.method;
     let scratch = tempfile::tempdir_in(folder).context("the folder to measure in")?;
     let found = find(&plan.rivals, &rivals::target(&plan.rivals), Missing::Absent, bar);
+    let absent: Vec<String> = found.absent.iter().map(Absent::note).collect();
+    ensure!(!found.present.is_empty(), "there is no driver: {}", absent.join("; "));
+    let mut notes = notes(&found.present)?;
+    notes.extend(absent);
     let groups = plan.ciphers.len() * plan.configurations.len() * plan.rows.len();
     let mut budget = Budget::new(&plan.method, groups);
     let mut configurations = Vec::new();
     let mut tables = Vec::new();
     for cipher in &plan.ciphers {
-        let encryption = cipher.map(|cipher| (cipher.name().to_owned(), KEY.to_owned()));
         for profile in &plan.configurations {
-            let configuration = Configuration::of(profile);
-            let even = Even::of(&configuration, &encryption, scratch.path())?;
-            let cipher = cipher.map_or("none", Cipher::name);
-            let mut configured =
-                Configured::read_back(&even.configuration, &encryption, scratch.path())?;
-            configured.name = format!("{}, cipher {cipher}", profile.name);
-            configurations.push(configured);
+            let way = Way::new(profile, *cipher, &found.present, scratch.path())?;
+            configurations.push(way.read_back(scratch.path())?);
             for &rows in &plan.rows {
-                let name = format!("{}-{cipher}-{rows}", profile.name);
-                let folder = scratch.path().join(&name);
-                std::fs::create_dir(&folder)?;
                 let mailbox = Mailbox { layout: Layout::Last, rows, body_bytes: plan.body_bytes };
-                let bed =
-                    Bed { name: &name, folder: &folder, mailbox: &mailbox, transactions: &[1] };
-                let cases = cases(bed, &even, &encryption, &found.present);
-                let group = Group { headings: bed.headings(), cases };
-                let measured = run_group(group, &budget.next(), bar)?;
-                tables.extend(with_versions(&name, measured, &found.present));
-                std::fs::remove_dir_all(&folder)?;
+                tables.extend(way.measure(&mailbox, scratch.path(), &budget.next(), bar)?);
             }
+            notes.extend(way.absent.iter().map(Absent::note));
         }
     }
     bar.finish_and_clear();
@@ -122,7 +113,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: Vec::new(),
         configurations,
         tables,
-        notes: notes(&found)?,
+        notes,
         title: TITLE.into(),
         lead: LEAD.into(),
     })
@@ -133,37 +124,82 @@ fn find(rivals: &Path, target: &Path, missing: Missing, bar: &ProgressBar) -> Fo
     rivals::find(wanted, rivals, target, bar, Driver::start)
 }
 
-/// The baseline first, and each driver that opens such a file, on a file of its own.
-fn cases<'a>(
-    bed: Bed<'a>,
-    even: &'a Even,
-    encryption: &CipherAndKey,
-    drivers: &'a [Driver],
-) -> Vec<crate::suite::Case<'a, Vec<crate::measure::Sample>>> {
-    let configuration = &even.configuration;
-    let ours = [BASELINE, "rusqlite, again"];
-    let mut cases: Vec<_> =
-        ours.iter().map(|name| case(bed, name, name, configuration, encryption)).collect();
-    let opens = |driver: &&Driver| encryption.as_ref().is_none_or(|(name, _)| driver.has(name));
-    for (index, driver) in drivers.iter().filter(opens).enumerate() {
-        let name = driver.about.to_string();
-        let file = format!("driver-{index}");
-        cases.push(case_by(bed, &name, &file, configuration, encryption, move |plan| {
-            let answer = driver.run(plan)?;
-            ensure!(
-                answer.settings == even.answers,
-                "ran with {:?}, where SQLite says {:?} here",
-                answer.settings,
-                even.answers
-            );
-            Ok(answer)
-        }));
+/// A configuration and a cipher, and who can work like that.
+struct Way<'a> {
+    name: String,
+    even: Even,
+    encryption: CipherAndKey,
+    drivers: Vec<&'a Driver>,
+    absent: Vec<Absent>,
+}
+
+impl<'a> Way<'a> {
+    fn new(
+        profile: &Profile,
+        cipher: Option<Cipher>,
+        present: &'a [Driver],
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
+        let encryption = cipher.map(|cipher| (cipher.name().to_owned(), KEY.to_owned()));
+        let even = Even::of(&Configuration::of(profile), &encryption, folder)?;
+        let name = format!("{}-{}", profile.name, cipher.map_or("none", Cipher::name));
+        let (mut drivers, mut absent) = (Vec::new(), Vec::new());
+        for driver in present {
+            match even.try_on(driver) {
+                Ok(()) => drivers.push(driver),
+                Err(error) => absent.push(Absent {
+                    name: format!("{} from {name}", driver.about),
+                    reason: format!("{error:#}"),
+                }),
+            }
+        }
+        Ok(Self { name, even, encryption, drivers, absent })
     }
-    cases
+
+    fn read_back(&self, folder: &Path) -> anyhow::Result<Configured> {
+        let configured = Configured::read_back(&self.even.configuration, &self.encryption, folder)?;
+        Ok(Configured { name: self.name.clone(), ..configured })
+    }
+
+    fn measure(
+        &self,
+        mailbox: &Mailbox,
+        folder: &Path,
+        effort: &Effort,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Vec<Table>> {
+        let name = format!("{}-{}", self.name, mailbox.rows);
+        let folder = folder.join(&name);
+        std::fs::create_dir(&folder)?;
+        let bed = Bed { name: &name, folder: &folder, mailbox, transactions: &[1] };
+        let group = Group { headings: bed.headings(), cases: self.cases(bed) };
+        let tables = run_group(group, effort, bar)?;
+        std::fs::remove_dir_all(&folder)?;
+        Ok(with_versions(&name, tables, &self.drivers))
+    }
+
+    /// The baseline first, and each driver on a file of its own.
+    fn cases<'b>(&'b self, bed: Bed<'b>) -> Vec<Case<'b, Vec<Sample>>> {
+        let Self { even, encryption, .. } = self;
+        let ours = [BASELINE, "rusqlite, again"]
+            .map(|name| case(bed, name, name, &even.configuration, encryption));
+        let mut cases = Vec::from(ours);
+        for (index, driver) in self.drivers.iter().enumerate() {
+            let name = driver.about.to_string();
+            let file = format!("driver-{index}");
+            let carry_out = move |plan: &_| {
+                let answer = driver.run(plan)?;
+                even.check(&answer)?;
+                Ok(answer)
+            };
+            cases.push(case_by(bed, &name, &file, &even.configuration, encryption, carry_out));
+        }
+        cases
+    }
 }
 
 /// After each table of a published operation, one that tells the library's version from Node's.
-fn with_versions(group: &str, tables: Vec<Table>, drivers: &[Driver]) -> Vec<Table> {
+fn with_versions(group: &str, tables: Vec<Table>, drivers: &[&Driver]) -> Vec<Table> {
     let names = versions::of_one_library(drivers.iter().map(|driver| &driver.about));
     let is_published = |table: &Table| {
         PUBLISHED.iter().any(|operation| table.name == format!("{group}-{operation}"))
@@ -176,33 +212,27 @@ fn with_versions(group: &str, tables: Vec<Table>, drivers: &[Driver]) -> Vec<Tab
     with.flatten().collect()
 }
 
-/// Which SQLite each brings and how it was compiled, and who is absent.
-fn notes(found: &Found<Driver>) -> anyhow::Result<Vec<String>> {
+/// Which SQLite each brings, and how it was compiled. Many may bring the same.
+fn notes(drivers: &[Driver]) -> anyhow::Result<Vec<String>> {
     let ours = carry_out::about(&rusqlite::Connection::open_in_memory()?)?;
-    let options: BTreeSet<&String> = ours.compile_options.iter().collect();
-    let all: Vec<&str> = options.iter().map(|option| option.as_str()).collect();
+    let here = &ours.compile_options;
     let mut notes =
-        vec![format!("{BASELINE}: SQLite {}, compiled with {}", ours.sqlite, all.join(" "))];
-    // Many drivers may bring the same SQLite.
+        vec![format!("{BASELINE}: SQLite {}, compiled with {}", ours.sqlite, here.join(" "))];
     let mut alike: BTreeMap<(&str, &[String]), Vec<String>> = BTreeMap::new();
-    for driver in &found.present {
-        let key = (driver.about.sqlite.as_str(), driver.about.compile_options.as_slice());
-        alike.entry(key).or_default().push(driver.about.to_string());
+    for driver in drivers {
+        let About { sqlite, compile_options, .. } = &driver.about;
+        alike.entry((sqlite, compile_options)).or_default().push(driver.about.to_string());
     }
-    for ((sqlite, compile_options), names) in alike {
-        let theirs: BTreeSet<&String> = compile_options.iter().collect();
-        let list = |one: &BTreeSet<&String>, other: &BTreeSet<&String>| {
-            let only: Vec<&str> = one.difference(other).map(|option| option.as_str()).collect();
-            only.join(" ")
-        };
-        notes.push(format!(
-            "{}: SQLite {sqlite}; compiled, unlike here, with {}; without {}",
-            names.join(", "),
-            list(&theirs, &options),
-            list(&options, &theirs)
-        ));
-    }
-    notes.extend(found.absent.iter().map(Absent::note));
+    let only = |one: &[String], other: &[String]| {
+        let only: Vec<&str> =
+            one.iter().filter(|option| !other.contains(option)).map(String::as_str).collect();
+        only.join(" ")
+    };
+    notes.extend(alike.into_iter().map(|((sqlite, there), names)| {
+        let (more, less) = (only(there, here), only(here, there));
+        let names = names.join(", ");
+        format!("{names}: SQLite {sqlite}, compiled as here, but with {more}; without {less}")
+    }));
     Ok(notes)
 }
 

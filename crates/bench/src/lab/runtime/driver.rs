@@ -29,11 +29,6 @@ impl Driver {
         Ok(Self { about: rivals::parse(&output, FORMAT).context("`about`")?, program })
     }
 
-    /// Whether it opens files that are encrypted so.
-    pub(crate) fn has(&self, cipher: &str) -> bool {
-        self.about.ciphers.iter().any(|name| name == cipher)
-    }
-
     /// Carries out the plan.
     pub(crate) fn run(&self, plan: &Plan) -> anyhow::Result<Answer> {
         self.ask(plan).with_context(|| format!("the driver of {}", self.about))

@@ -6,10 +6,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use anyhow::bail;
+use tempfile::TempDir;
+
+use super::Driver;
 use crate::lab::carry_out::{carry_out, open, read_setting};
 use crate::lab::configuration::{Configuration, text};
 use crate::lab::message::{CipherAndKey, Layout, Mailbox};
-use crate::lab::plan::Scalar;
+use crate::lab::plan::{Answer, Plan, Scalar};
 
 /// What builds have different defaults of, and the measured work depends on. `temp_store` is not
 /// among them: its default has one number and several meanings, but nothing here needs temporary
@@ -25,10 +29,13 @@ const OPEN: [&str; 8] = [
     "wal_autocheckpoint",
 ];
 
-/// A configuration that leaves nothing open, and what SQLite answers to its PRAGMAs.
+/// A configuration that leaves nothing open, and what SQLite answers to its PRAGMAs here.
 pub(super) struct Even {
     pub(super) configuration: Configuration,
-    pub(super) answers: BTreeMap<String, Scalar>,
+    answers: BTreeMap<String, Scalar>,
+    /// Opens a small file, and does nothing with it.
+    plan: Plan,
+    _scratch: TempDir,
 }
 
 impl Even {
@@ -54,8 +61,23 @@ impl Even {
             }
         }
         drop(db);
-        let answers = carry_out(&plan(&configuration))?.settings;
-        Ok(Self { configuration, answers })
+        let plan = plan(&configuration);
+        let answers = carry_out(&plan)?.settings;
+        Ok(Self { configuration, answers, plan, _scratch: scratch })
+    }
+
+    /// Whether the driver can work like this at all.
+    pub(super) fn try_on(&self, driver: &Driver) -> anyhow::Result<()> {
+        self.check(&driver.run(&self.plan)?)
+    }
+
+    /// Whether it worked like this.
+    pub(super) fn check(&self, answer: &Answer) -> anyhow::Result<()> {
+        let differs =
+            self.answers.iter().find(|(name, here)| answer.settings.get(*name) != Some(*here));
+        let Some((name, here)) = differs else { return Ok(()) };
+        let there = answer.settings.get(name).map_or_else(|| "nothing".to_owned(), text);
+        bail!("{name} is {there}, and {} here", text(here))
     }
 }
 
