@@ -23,9 +23,9 @@ use crate::output::Output;
 pub(crate) struct Arguments {
     /// Build and install the drivers, and say which there are; measure nothing.
     ///
-    /// Fetches releases of Node from npm, libraries from npm and PyPI, and compiles the native ones
-    /// for each Node: needs npm, a C++ compiler, make and Python, and takes some 15 minutes on two
-    /// cores. A second time it does what is left to do.
+    /// Fetches releases of Node and the libraries from the registries of npm and pip, and compiles
+    /// the native ones for each Node. Needs npm, a C++ compiler, make and Python, 1 GB of disk, and
+    /// some 15 minutes of two cores. A second time it does what is left to do.
     #[arg(long)]
     setup: bool,
     /// Which sets of PRAGMAs, by the names of `warren bench pragma`.
