@@ -11,6 +11,9 @@ use crate::figures::whole;
 use crate::measure::Sample;
 use crate::suite::{Case, Heading};
 
+/// The fact that says what processor time an operation took.
+pub(crate) const CPU_US: &str = "CPU µs each";
+
 /// A table of messages in a folder, and what is done with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bed<'a> {
@@ -75,7 +78,7 @@ pub(crate) fn sample(timing: &Timing) -> Sample {
     let mut sample = Sample::new(timing.operations, Duration::from_secs_f64(timing.seconds));
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let operations = timing.operations.max(1) as f64;
-    sample.facts.push(("CPU µs each", timing.cpu_seconds * 1e6 / operations));
+    sample.facts.push((CPU_US, timing.cpu_seconds * 1e6 / operations));
     sample.facts.push(("slowest ms", timing.slowest_us / 1e3));
     sample
 }

@@ -66,7 +66,8 @@ const TITLE: &str = "Warren: one file through other libraries";
 const LEAD: &str = "The same statements with the same settings on the same file, through SQLite as \
     libraries for Node and Python bring it. The baseline calls SQLite from Rust, as this build of \
     Warren has it; \"again\" is the same once more and shows what chance does. Tables called \
-    \"versions\" compare one library with itself, on several releases of Node.";
+    \"versions\" compare one library with itself, on several releases of Node, by the processor \
+    time that it took.";
 const BASELINE: &str = "rusqlite, this build";
 /// The published operations, for the tables of versions.
 const PUBLISHED: [&str; 3] = ["insert", "list", "update"];

@@ -2,9 +2,13 @@
 //! several releases of Node, in a table of its own.
 //!
 //! Nothing is measured again: the rounds of the table with all drivers are compared with another
-//! baseline.
+//! baseline, and by processor time. All these rows do the same reads and writes, and what else the
+//! machine does changes that time little.
+
+use std::collections::BTreeMap;
 
 use crate::interval::Difference;
+use crate::lab::bed::CPU_US;
 use crate::lab::plan::About;
 use crate::measure::Spread;
 use crate::suite::{Row, Table, ratios};
@@ -35,17 +39,29 @@ pub(super) fn of_one_library<'a>(drivers: impl Iterator<Item = &'a About>) -> Op
 
 /// The rows of these names, compared with the first of them. `None` if there are not two.
 pub(super) fn table(all: &Table, names: &[String]) -> Option<Table> {
-    let row = |name: &String| all.rows.iter().find(|row| row.name == *name);
-    let rows: Vec<&Row> = names.iter().filter_map(row).collect();
+    let row = |name: &String| {
+        let row = all.rows.iter().find(|row| row.name == *name)?;
+        // Operations in a second of processor time.
+        let rates: Vec<f64> = row.facts.get(CPU_US)?.samples.iter().map(|us| 1e6 / us).collect();
+        Some((row, rates))
+    };
+    let rows: Vec<(&Row, Vec<f64>)> = names.iter().filter_map(row).collect();
     let comparisons = rows.len().checked_sub(1).filter(|count| *count > 0)?;
-    let compared = rows.iter().enumerate().map(|(number, row)| {
-        let of_baseline = ratios(&row.rate.samples, &rows[0].rate.samples);
-        let difference = (number > 0).then(|| Difference::of(&of_baseline, comparisons));
-        Row { difference, of_baseline: Spread::of(of_baseline), ..(*row).clone() }
+    let compared = rows.iter().enumerate().map(|(number, (row, rates))| {
+        let of_baseline = ratios(rates, &rows[0].1);
+        Row {
+            name: row.name.clone(),
+            published: None,
+            rate: Spread::of(rates.clone()),
+            difference: (number > 0).then(|| Difference::of(&of_baseline, comparisons)),
+            of_baseline: Spread::of(of_baseline),
+            latency: None,
+            facts: BTreeMap::new(),
+        }
     });
     Some(Table {
         name: format!("{}-versions", all.name),
-        title: format!("versions of one library; {}", all.title),
+        title: format!("versions of one library, by processor time: {}", all.title),
         unit: all.unit.clone(),
         rows: compared.collect(),
     })
@@ -91,14 +107,19 @@ mod tests {
 
     #[test]
     fn rows_are_compared_with_the_first_of_them() {
-        let case = |name: &str, rate: u64| {
-            Case::new(name, move |_| Ok(Sample::new(rate, Duration::from_secs(1))))
+        let case = |name: &str, rate: u32| {
+            Case::new(name, move |_| {
+                let mut sample = Sample::new(rate.into(), Duration::from_secs(1));
+                // The less work was done, the less of the time was the processor's.
+                sample.facts.push((CPU_US, 4_000.0 / f64::from(rate).sqrt()));
+                Ok(sample)
+            })
         };
         let section = Section {
             name: "list".to_owned(),
             unit: "operations",
             title: "lists".to_owned(),
-            cases: vec![case("ours", 4_000), case("new", 2_000), case("old", 1_000)],
+            cases: vec![case("ours", 9_000), case("new", 4_000), case("old", 1_000)],
         };
         let effort = Effort::rounds(8, Duration::ZERO);
         let all = run(section, &effort, &ProgressBar::hidden()).unwrap();
@@ -106,6 +127,7 @@ mod tests {
         let [old, new] = &table.rows[..] else { panic!("two rows") };
         assert_eq!((old.name.as_str(), old.difference.is_none()), ("old", true));
         assert!((new.of_baseline.median - 2.0).abs() < 1e-9, "{new:?}");
+        assert!((new.rate.median - 1e6 / 4_000.0 * 4_000f64.sqrt()).abs() < 1e-6, "{new:?}");
         let difference = new.difference.as_ref().unwrap();
         assert_eq!(difference.text, "2.0 times as fast");
         assert_eq!(table.name, "list-versions");
