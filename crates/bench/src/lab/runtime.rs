@@ -88,7 +88,11 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let scratch = tempfile::tempdir_in(folder).context("the folder to measure in")?;
     let found = find(&plan.rivals, &rivals::target(&plan.rivals), Missing::Absent, bar);
     let absent: Vec<String> = found.absent.iter().map(Absent::note).collect();
-    ensure!(!found.present.is_empty(), "there is no driver: {}", absent.join("; "));
+    ensure!(
+        !found.present.is_empty(),
+        "there is no driver; --rivals names their folder, and --setup builds them: {}",
+        absent.join("; ")
+    );
     let mut notes = notes(&found.present)?;
     notes.extend(absent);
     let groups = plan.ciphers.len() * plan.configurations.len() * plan.rows.len();
@@ -150,7 +154,7 @@ impl<'a> Way<'a> {
                 Ok(()) => drivers.push(driver),
                 Err(error) => absent.push(Absent {
                     name: format!("{} from {name}", driver.about),
-                    reason: format!("{error:#}"),
+                    reason: error.root_cause().to_string(),
                 }),
             }
         }

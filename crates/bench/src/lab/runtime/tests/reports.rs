@@ -99,7 +99,7 @@ fn a_report_has_who_can_work_as_planned_and_says_why_others_cannot() {
     for expected in [
         "absent: unbuilt (not built yet: run `warren bench runtime --setup`)",
         "from production-none (synchronous is 0, and 1 here)",
-        "it has no chacha20",
+        "from production-chacha20 (ValueError: it has no chacha20)",
         "same 1.0 on two",
     ] {
         assert!(notes.contains(expected), "{expected}: {notes}");
