@@ -36,20 +36,19 @@ impl Machine {
         let processor =
             processor.map_or("unknown", |name| name.trim_start_matches([' ', '\t', ':']));
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let options = Connection::open_in_memory().and_then(|db| compile_options(&db));
         Self {
             processor: processor.to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel.trim().to_owned(),
-            file_system: file_system(folder),
+            file_system: engine::file_system(folder).unwrap_or_else(|| "unknown".to_owned()),
             version: env!("CARGO_PKG_VERSION").into(),
             commit: env!("WARREN_COMMIT").into(),
             sqlite: rusqlite::version().into(),
-            compile_options: compile_options().unwrap_or_default(),
+            compile_options: options.unwrap_or_default(),
         }
     }
-}
 
-impl Machine {
     /// Whether rates measured on one may be compared with those of the other.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let Self { processor, cores, file_system, .. } = self;
@@ -66,22 +65,8 @@ impl fmt::Display for Machine {
     }
 }
 
-fn compile_options() -> rusqlite::Result<Vec<String>> {
-    let db = Connection::open_in_memory()?;
-    let mut options =
-        db.prepare("SELECT compile_options FROM pragma_compile_options ORDER BY 1")?;
-    options.query_map([], |row| row.get(0))?.collect()
-}
-
-/// The type of the mount that holds `folder`, by the longest mount point that is a prefix of it.
-fn file_system(folder: &Path) -> String {
-    let folder = folder.canonicalize().unwrap_or_default();
-    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let mounts = mounts.lines().filter_map(|line| {
-        let mut fields = line.split(' ').skip(1);
-        Some((fields.next()?, fields.next()?))
-    });
-    let holding = mounts.filter(|(point, _)| folder.starts_with(point));
-    let best = holding.max_by_key(|(point, _)| point.len());
-    best.map_or("unknown", |(_, kind)| kind).to_owned()
+/// How the SQLite behind this connection was compiled, sorted.
+pub(crate) fn compile_options(db: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT compile_options FROM pragma_compile_options ORDER BY 1";
+    db.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }

@@ -9,6 +9,7 @@ mod bench;
 mod commands;
 mod compare;
 mod copies;
+mod doctor;
 mod heal;
 mod housekeeping;
 mod kill_client;

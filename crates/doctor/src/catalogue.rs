@@ -1,0 +1,64 @@
+//! Everything that the doctor can find: one row per code.
+//!
+//! # Invariants
+//! - A code, once given out, keeps its meaning; no two are the same (asserted by a test).
+//! - The severity of a code is the severity of every finding of it.
+
+mod around;
+mod content;
+
+use serde::Serialize;
+
+use crate::catalogue::around::AROUND;
+use crate::catalogue::content::CONTENT;
+use crate::finding::Severity;
+
+/// What is to be known of a code.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Entry {
+    /// Stable, `snake_case`.
+    pub code: &'static str,
+    /// Of every finding with it.
+    pub severity: Severity,
+    /// What it is.
+    pub title: &'static str,
+    /// Why it matters.
+    pub why: &'static str,
+    /// Where that is from.
+    pub source: &'static str,
+    /// How it is found, with the thresholds.
+    pub how: &'static str,
+    /// What to do about it, in general; a finding says it for the file.
+    pub mend: &'static str,
+}
+
+/// The entry of a code.
+pub fn entry(code: &str) -> Option<&'static Entry> {
+    AROUND.iter().chain(CONTENT).find(|entry| entry.code == code)
+}
+
+/// Every code, in alphabetical order.
+pub fn catalogue() -> Vec<&'static Entry> {
+    let mut entries: Vec<&Entry> = AROUND.iter().chain(CONTENT).collect();
+    entries.sort_by_key(|entry| entry.code);
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_in_order_and_everything_is_said() {
+        let entries = catalogue();
+        assert!(entries.is_sorted_by(|a, b| a.code < b.code));
+        for entry in entries {
+            let is_snake = |c: char| c.is_ascii_lowercase() || c == '_';
+            assert!(entry.code.chars().all(is_snake), "{}", entry.code);
+            assert!(entry.source.starts_with("https://"), "{}", entry.code);
+            let Entry { title, why, how, mend, .. } = entry;
+            assert!([why, how, mend].iter().all(|text| text.ends_with('.')), "{}", entry.code);
+            assert!(!title.ends_with('.') && !title.is_empty(), "{}", entry.code);
+        }
+    }
+}
