@@ -13,6 +13,7 @@ mod configuration;
 mod message;
 mod plan;
 pub mod pragma;
+pub mod runtime;
 pub mod vacuum;
 
 use std::path::PathBuf;

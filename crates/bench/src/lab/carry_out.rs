@@ -93,7 +93,8 @@ pub(crate) fn ciphers() -> anyhow::Result<Vec<&'static str>> {
     Ok(all.into_iter().filter(|cipher| choose(&db, cipher).is_ok()).collect())
 }
 
-fn about(db: &Connection) -> anyhow::Result<About> {
+/// Who carries plans out here.
+pub(crate) fn about(db: &Connection) -> anyhow::Result<About> {
     Ok(About {
         driver: "warren".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
