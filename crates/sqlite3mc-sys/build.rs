@@ -22,6 +22,7 @@ const OPTIONS: &[(&str, Option<&str>)] = &[
     // changed pages on, a transaction that shares its undo point with others would write a temporary
     // file. (A limit above 128 KiB would be wrong: SQLite writes at most that much at once.)
     ("SQLITE_STMTJRNL_SPILL", Some("-1")),
+    ("SQLITE_ENABLE_DBPAGE_VTAB", None),
     ("SQLITE_ENABLE_DBSTAT_VTAB", None),
     ("SQLITE_ENABLE_FTS5", None),
     ("SQLITE_ENABLE_PREUPDATE_HOOK", None),

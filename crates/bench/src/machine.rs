@@ -40,7 +40,7 @@ impl Machine {
             processor: processor.to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel.trim().to_owned(),
-            file_system: file_system(folder),
+            file_system: engine::file_system(folder).unwrap_or_else(|| "unknown".to_owned()),
             version: env!("CARGO_PKG_VERSION").into(),
             commit: env!("WARREN_COMMIT").into(),
             sqlite: rusqlite::version().into(),
@@ -63,17 +63,4 @@ fn compile_options() -> rusqlite::Result<Vec<String>> {
     let mut options =
         db.prepare("SELECT compile_options FROM pragma_compile_options ORDER BY 1")?;
     options.query_map([], |row| row.get(0))?.collect()
-}
-
-/// The type of the mount that holds `folder`, by the longest mount point that is a prefix of it.
-fn file_system(folder: &Path) -> String {
-    let folder = folder.canonicalize().unwrap_or_default();
-    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let mounts = mounts.lines().filter_map(|line| {
-        let mut fields = line.split(' ').skip(1);
-        Some((fields.next()?, fields.next()?))
-    });
-    let holding = mounts.filter(|(point, _)| folder.starts_with(point));
-    let best = holding.max_by_key(|(point, _)| point.len());
-    best.map_or("unknown", |(_, kind)| kind).to_owned()
 }

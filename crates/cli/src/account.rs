@@ -8,7 +8,7 @@ mod show;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accounts::{Accounts, KdfCost, Login, Password, Unlocked};
+use accounts::{Accounts, KdfCost, Login, Password, Unlocked, VaultId};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use engine::{Databases, Limits};
@@ -127,6 +127,7 @@ pub(crate) struct House {
     pub(crate) vaults: Vaults,
     /// Vaults as files, also where `vaults` are not.
     pub(crate) files: Files,
+    data: PathBuf,
     runtime: Runtime,
 }
 
@@ -153,7 +154,7 @@ impl House {
         let files = Files::new(databases, data.clone());
         let postgres = url.map(|url| runtime.block_on(Postgres::connect(&url))).transpose()?;
         let vaults = postgres.map_or_else(|| Vaults::Files(files.clone()), Vaults::Postgres);
-        Ok(Self { accounts, vaults, files, runtime })
+        Ok(Self { accounts, vaults, files, data: data.clone(), runtime })
     }
 
     /// An account, unlocked by its password.
@@ -161,6 +162,13 @@ impl House {
         let login = Login::parse(login)?;
         let password = Password::parse(password.read(&format!("Password for {login}: "))?)?;
         Ok(self.accounts.unlock(&login, &password, now_ms(), None)?)
+    }
+
+    /// The file of a vault, where vaults are files.
+    pub(crate) fn vault_path(&self, vault: &VaultId) -> anyhow::Result<PathBuf> {
+        let is_file = matches!(self.vaults, Vaults::Files(_));
+        anyhow::ensure!(is_file, "this vault is in PostgreSQL, not in a file");
+        Ok(vault.path(&self.data))
     }
 
     /// Waits for what a vault does.

@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use crate::output::Output;
 use crate::{
-    account, benchmark, client, conflicts, history, inspect, phrase, postgres, serve, status, sync,
-    track, vault,
+    account, benchmark, client, conflicts, doctor, history, inspect, phrase, postgres, serve,
+    status, sync, track, vault,
 };
 
 #[derive(Subcommand)]
@@ -21,6 +21,7 @@ pub(crate) enum Command {
     Clone(sync::Clone),
     Status(status::Arguments),
     Inspect(inspect::Arguments),
+    Doctor(doctor::Arguments),
     Conflicts(conflicts::Arguments),
     History(history::Arguments),
     Phrase(phrase::Arguments),
@@ -44,6 +45,7 @@ impl Command {
             Self::Clone(arguments) => sync::clone(&arguments, output),
             Self::Status(arguments) => status::run(&arguments, output),
             Self::Inspect(arguments) => inspect::run(&arguments, output),
+            Self::Doctor(arguments) => doctor::run(&arguments, output),
             Self::Conflicts(arguments) => conflicts::run(&arguments, output),
             Self::History(arguments) => history::run(&arguments, output),
             Self::Phrase(arguments) => phrase::run(&arguments, output),

@@ -21,6 +21,12 @@ pub(crate) const START: &str = "Example:
 
 From then on `warren sync FILE`, after any program has written to it.";
 
+/// A command that did its work, with an exit status that tells what it saw. Not an error: nothing
+/// is printed for it.
+#[derive(Debug, thiserror::Error)]
+#[error("exit status {0}")]
+pub(crate) struct Verdict(pub(crate) u8);
+
 /// How to print.
 #[derive(Clone, Copy)]
 pub(crate) struct Output {
@@ -53,9 +59,12 @@ impl Output {
         ProgressBar::new(0).with_style(style.progress_chars("=> "))
     }
 
-    /// Reports how the command ended: 0, or 1 and the error.
+    /// Reports how the command ended: 0, or 1 and the error, or the status of its verdict.
     pub(crate) fn exit(self, result: anyhow::Result<()>) -> ExitCode {
         let Err(error) = result else { return ExitCode::SUCCESS };
+        if let Some(Verdict(status)) = error.downcast_ref() {
+            return ExitCode::from(*status);
+        }
         if self.json {
             let message = format!("{error:#}");
             print(&json!({"error": {"code": code(&error), "message": message}}));
@@ -75,6 +84,9 @@ fn print(line: &impl Display) {
 /// The error's code: the closed list's where it has one (`docs/formats/4-errors.md`).
 fn code(error: &anyhow::Error) -> &'static str {
     if let Some(error) = error.downcast_ref::<replica::Error>() {
+        return error.code();
+    }
+    if let Some(error) = error.downcast_ref::<::doctor::Error>() {
         return error.code();
     }
     let stored = match error.downcast_ref::<server::Error>() {

@@ -36,6 +36,10 @@ const STATEMENTS_CACHED_MAX: usize = 128;
 /// The ciphers that are tried when none is named; a new file gets the first.
 const DEFAULT_CIPHERS: &[Cipher] = &[Cipher::ChaCha20, Cipher::Aes256Cbc];
 
+const PROBE_FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
+    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    .union(OpenFlags::SQLITE_OPEN_URI);
+
 /// How a file is encrypted.
 #[derive(Clone, Debug)]
 pub enum Encryption {
@@ -101,6 +105,38 @@ pub fn open_connection(
     Ok((connection, cipher))
 }
 
+/// Where an untouched file's committed pages are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untouched {
+    /// In the main file alone, which nobody changes meanwhile: no locks, no other file looked at.
+    Immutable,
+    /// Other connections may be at work: their locks are respected, and the WAL's index is read and
+    /// not written, which needs that it is there.
+    Shared,
+}
+
+/// Opens one connection that creates, writes and deletes nothing, for looking at files that are in
+/// use: no profile, no recovery of a WAL or a journal. Returns the cipher in use.
+///
+/// Of a key that only the WAL could prove (see the header of this file), it says
+/// [`Error::WrongKey`].
+pub fn open_untouched(
+    path: &Path,
+    encryption: &Encryption,
+    how: Untouched,
+) -> Result<(Connection, Option<Cipher>)> {
+    let cipher = find_cipher_of_page_1(path, encryption)?;
+    let uri = match how {
+        Untouched::Immutable => uri(path, "immutable=1"),
+        Untouched::Shared => uri(path, "readonly_shm=1"),
+    };
+    let connection = Connection::open_with_flags(uri, PROBE_FLAGS).map_err(sqlite("open"))?;
+    if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
+        unlock(&connection, secret, cipher).map_err(sqlite("key"))?;
+    }
+    Ok((connection, cipher))
+}
+
 /// Opens one connection whose cipher is known and whose key has been proven, as for a further
 /// reader.
 pub(crate) fn connect(
@@ -141,15 +177,32 @@ fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
 }
 
 fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<Option<Cipher>> {
-    let Some((secret, cipher)) = encryption.secret() else {
-        let opens = is_empty || opens(path, None)?;
-        return if opens { Ok(None) } else { Err(wrong_key(path)) };
-    };
-    let candidates = cipher.as_ref().map_or(DEFAULT_CIPHERS, std::slice::from_ref);
     if is_empty {
-        return Ok(Some(candidates[0]));
+        return Ok(encryption.secret().map(|(_, cipher)| candidates(&cipher)[0]));
     }
-    for cipher in candidates {
+    let found = find_cipher_of_page_1(path, encryption);
+    if let (Err(Error::WrongKey { .. }), Some((secret, cipher))) = (&found, encryption.secret())
+        && has_wal(path)
+    {
+        for cipher in candidates(&cipher) {
+            if opens_with_wal(path, secret, *cipher)? {
+                return Ok(Some(*cipher));
+            }
+        }
+    }
+    found
+}
+
+fn candidates(cipher: &Option<Cipher>) -> &[Cipher] {
+    cipher.as_ref().map_or(DEFAULT_CIPHERS, std::slice::from_ref)
+}
+
+/// The cipher by which the key opens page 1 of the main file.
+fn find_cipher_of_page_1(path: &Path, encryption: &Encryption) -> Result<Option<Cipher>> {
+    let Some((secret, cipher)) = encryption.secret() else {
+        return if opens(path, None)? { Ok(None) } else { Err(wrong_key(path)) };
+    };
+    for cipher in candidates(&cipher) {
         if opens(path, Some((secret, *cipher)))? {
             return Ok(Some(*cipher));
         }
@@ -157,22 +210,13 @@ fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<O
     if opens(path, None)? {
         return Err(Error::NotEncrypted { path: path.to_owned() });
     }
-    if has_wal(path) {
-        for cipher in candidates {
-            if opens_with_wal(path, secret, *cipher)? {
-                return Ok(Some(*cipher));
-            }
-        }
-    }
     Err(wrong_key(path))
 }
 
 /// Does this key open page 1? Reads nothing but the main file (see the header of this file).
 fn opens(path: &Path, secret: Option<(Secret<'_>, Cipher)>) -> Result<bool> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_URI;
-    let probe = Connection::open_with_flags(immutable_uri(path), flags).map_err(sqlite("open"))?;
+    let uri = uri(path, "immutable=1");
+    let probe = Connection::open_with_flags(uri, PROBE_FLAGS).map_err(sqlite("open"))?;
     if let Some((secret, cipher)) = secret {
         unlock(&probe, secret, cipher).map_err(sqlite("key"))?;
     }
@@ -227,7 +271,7 @@ fn has_no_pages(connection: &Connection) -> Result<bool> {
     Ok(pages == 0)
 }
 
-fn immutable_uri(path: &Path) -> String {
+fn uri(path: &Path, parameter: &str) -> String {
     use std::fmt::Write;
 
     let mut uri = String::from("file:");
@@ -239,7 +283,7 @@ fn immutable_uri(path: &Path) -> String {
             _ => write!(uri, "%{byte:02x}").expect("a String takes all that is written to it"),
         }
     }
-    uri + "?immutable=1"
+    uri + "?" + parameter
 }
 
 fn sync_directory(path: &Path) -> Result<()> {

@@ -22,6 +22,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sqlite3mc-sys", &[]),
     ("engine", &["sqlite3mc-sys"]),
     ("accounts", &["engine"]),
+    ("doctor", &["engine", "sqlite3mc-sys"]),
     ("sync-store", &["accounts", "engine", "crdt"]),
     ("replica", &["protocol", "crdt", "sqlite3mc-sys"]),
     ("server", &["sync-store", "accounts", "engine", "protocol", "crdt"]),
@@ -44,6 +45,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "cli",
         &[
             "bench",
+            "doctor",
             "server",
             "replica",
             "sync-store",

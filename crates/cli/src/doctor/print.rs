@@ -1,0 +1,107 @@
+//! The report as text: what file it is, the findings, what was checked and what was not.
+
+use std::fmt::Display;
+
+use doctor::{About, Entry, Finding, Report, bytes_text};
+
+use crate::output::Output;
+
+/// What most terminals show without folding.
+const WIDTH_MAX: usize = 100;
+const INDENT: &str = "         ";
+
+pub(super) fn report(report: &Report, output: Output) {
+    about(&report.about, output);
+    for finding in &report.findings {
+        self::finding(finding, output);
+    }
+    if report.findings.is_empty() {
+        output.line(format_args!("\nnothing found"));
+    }
+    output.line(format_args!(""));
+    block("checked", &report.checked.join("; "), output);
+    for skipped in &report.skipped {
+        block("skipped", &format!("{}: {}", skipped.what, skipped.why), output);
+    }
+    output.line(format_args!("{:.1} s", report.seconds));
+}
+
+fn about(about: &About, output: Output) {
+    let mut facts = vec![bytes_text(about.file_bytes)];
+    let mut add = |fact: Option<String>| facts.extend(fact);
+    add(about
+        .pages_count
+        .zip(about.page_bytes)
+        .map(|(pages, size)| format!("{pages} pages of {size}")));
+    add(about.journal.map(|journal| format!("journal {journal}")));
+    add(about.wal_bytes.map(|bytes| format!("WAL of {}", bytes_text(bytes))));
+    add(about.cipher.map(|cipher| format!("cipher {cipher}")));
+    add(about.tables_count.map(|tables| format!("{tables} tables")));
+    add(about.indexes_count.map(|indexes| format!("{indexes} indexes")));
+    add(about.sqlite_version.as_ref().map(|version| format!("written by SQLite {version}")));
+    add(about.file_system.as_ref().map(|kind| format!("on {kind}")));
+    let users: Vec<String> =
+        about.processes.iter().map(|user| format!("{} (pid {})", user.name, user.pid)).collect();
+    add((!users.is_empty()).then(|| format!("open in {}", users.join(", "))));
+    output.line(format_args!("{}", about.path));
+    for line in wrap(&facts.join(", "), WIDTH_MAX - 2) {
+        output.line(format_args!("  {line}"));
+    }
+}
+
+fn finding(finding: &Finding, output: Output) {
+    output.line(format_args!(""));
+    let Finding { severity, code, what, .. } = finding;
+    let mut lines = wrap(&format!("{code}: {what}"), WIDTH_MAX - INDENT.len()).into_iter();
+    output.line(format_args!("{severity:8} {}", lines.next().unwrap_or_default()));
+    for line in lines {
+        output.line(format_args!("{INDENT}{line}"));
+    }
+    for line in finding.evidence.iter().flat_map(|line| line.lines()) {
+        output.line(format_args!("{INDENT}{line}"));
+    }
+    if !finding.cost.is_empty() {
+        block("    cost", &finding.cost, output);
+    }
+    let mut mend = finding.mend.to_string();
+    if matches!(finding.mend, doctor::Mend::Advice(_)) {
+        mend = wrap(&mend, WIDTH_MAX - INDENT.len()).join("\n");
+    }
+    // Whole lines, to be copied.
+    for (index, line) in mend.lines().enumerate() {
+        let label = if index == 0 { "mend" } else { "" };
+        output.line(format_args!("{label:>8} {line}"));
+    }
+}
+
+/// What a code means.
+pub(super) fn entry(entry: &Entry, output: Output) {
+    let Entry { code, severity, title, why, source, how, mend } = entry;
+    output.line(format_args!("{severity:8} {code}: {title}\n"));
+    block("why", why, output);
+    block("source", source, output);
+    block("how", how, output);
+    block("mend", mend, output);
+}
+
+/// A label and a text, wrapped beside it.
+fn block(label: &str, text: &str, output: Output) {
+    for (index, line) in wrap(text, WIDTH_MAX - INDENT.len()).iter().enumerate() {
+        let label: &dyn Display = if index == 0 { &label } else { &"" };
+        output.line(format_args!("{label:8} {line}"));
+    }
+}
+
+fn wrap(text: &str, characters_max: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= characters_max => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

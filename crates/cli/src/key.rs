@@ -1,0 +1,85 @@
+//! The key of an encrypted file, as the commands on any SQLite file take it.
+//!
+//! # Invariants
+//! - A key is read from a file, never from the command line, which every user of the machine sees.
+//! - It is zeroised, and printed nowhere.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use engine::{Cipher, Encryption, Key, Passphrase};
+use zeroize::Zeroizing;
+
+use crate::password::first_line;
+
+/// What opens an encrypted file.
+#[derive(Args)]
+pub(crate) struct KeyArguments {
+    /// The file's raw key: 32 bytes, or one line of 64 hex digits.
+    #[arg(long, value_name = "FILE", conflicts_with = "passphrase_file")]
+    key_file: Option<PathBuf>,
+    /// The file's passphrase: the first line of this file.
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+    /// The file's cipher, if it is neither chacha20 nor aes256cbc: aegis, sqlcipher, ascon128.
+    #[arg(long, value_name = "NAME")]
+    cipher: Option<Cipher>,
+}
+
+impl KeyArguments {
+    /// How the file is encrypted, as the flags say.
+    pub(crate) fn encryption(&self) -> anyhow::Result<Encryption> {
+        let cipher = self.cipher;
+        if let Some(path) = &self.key_file {
+            return Ok(Encryption::Key { key: read_key(path)?, cipher });
+        }
+        if let Some(path) = &self.passphrase_file {
+            let line = first_line(path)?;
+            ensure!(!line.is_empty(), "{} begins with an empty line", path.display());
+            let passphrase = Passphrase::new(line.as_bytes().to_vec());
+            return Ok(Encryption::Passphrase { passphrase, cipher });
+        }
+        ensure!(cipher.is_none(), "--cipher needs --key-file or --passphrase-file");
+        Ok(Encryption::None)
+    }
+}
+
+fn read_key(path: &Path) -> anyhow::Result<Key> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let bytes = Zeroizing::new(bytes);
+    let key = match <[u8; 32]>::try_from(bytes.as_slice()) {
+        Ok(key) => Some(Zeroizing::new(key)),
+        Err(_) => from_hex(bytes.trim_ascii()),
+    };
+    let key = key.with_context(|| {
+        format!("{} holds no key: 32 bytes, or 64 hex digits, are one", path.display())
+    })?;
+    Ok(Key::from_bytes(*key))
+}
+
+fn from_hex(digits: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
+    let mut key = Zeroizing::new([0; 32]);
+    if digits.len() != 2 * key.len() {
+        return None;
+    }
+    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        *byte = u8::try_from(digit(0)? << 4 | digit(1)?).ok()?;
+    }
+    Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_digits_are_a_key() {
+        let digits = "00ff10".to_owned() + &"7".repeat(58);
+        let key = from_hex(digits.as_bytes()).unwrap();
+        assert_eq!((key[..4].to_vec(), key[31]), (vec![0, 255, 16, 0x77], 0x77));
+        assert!(from_hex(&digits.as_bytes()[1..]).is_none());
+        assert!(from_hex(digits.replace("ff", "fg").as_bytes()).is_none());
+    }
+}

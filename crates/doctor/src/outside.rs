@@ -1,0 +1,258 @@
+//! What can be known of a database without opening it: the file, its companions, its disk, and who
+//! uses it.
+//!
+//! # Invariants
+//! - All descriptors are closed when `Outside::look` returns, before SQLite opens any.
+//! - Nothing is created, written or deleted, and no time stamp but the last access changes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::Places;
+use crate::clock::{self, Budget};
+use crate::error::{Error, Result, io};
+use crate::header::{HEADER_SIZE, Header};
+use crate::locks::{self, Held, Inode, Lock};
+use crate::processes::{self, Users};
+use crate::wal::{Wal, WalIndex, beside, read_start};
+
+/// How long a lock must be held before it is worth a word. A write transaction takes milliseconds.
+const WATCH_TIME: Duration = Duration::from_secs(1);
+const WATCH_STEP: Duration = Duration::from_millis(50);
+const READS_PER_LOOK: u32 = 3;
+
+/// The file from outside.
+pub(crate) struct Outside {
+    /// Without symbolic links: SQLite's companions are beside the file itself.
+    pub(crate) path: PathBuf,
+    pub(crate) stamp: Stamp,
+    /// `None` in encrypted files, and in what is no database.
+    pub(crate) header: Option<Header>,
+    pub(crate) wal: Option<Wal>,
+    pub(crate) has_shm: bool,
+    pub(crate) journal: Option<Journal>,
+    pub(crate) users: Users,
+    pub(crate) watch: Watch,
+    pub(crate) file_system: Option<String>,
+    /// Room on the file's own disk, for this user.
+    pub(crate) free_bytes: Option<u64>,
+    pub(crate) temp: Option<Temp>,
+}
+
+/// What changes with every write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) bytes: u64,
+    pub(crate) modified: Option<SystemTime>,
+}
+
+/// A rollback journal.
+#[derive(Clone, Debug)]
+pub(crate) struct Journal {
+    pub(crate) bytes: u64,
+    /// Its header was not zeroed: the transaction never ended.
+    pub(crate) has_header: bool,
+}
+
+/// The locks, over a short time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    /// Those that were there at each look.
+    pub(crate) held: BTreeSet<Held>,
+    pub(crate) time: Duration,
+    pub(crate) looks_count: u32,
+    /// Nothing was committed meanwhile.
+    pub(crate) is_still: bool,
+    pub(crate) index: Option<WalIndex>,
+}
+
+/// Where SQLite puts temporary files.
+#[derive(Clone, Debug)]
+pub(crate) struct Temp {
+    pub(crate) path: PathBuf,
+    pub(crate) free_bytes: u64,
+}
+
+impl Outside {
+    pub(crate) fn look(path: &Path, places: &Places, budget: &Budget) -> Result<Self> {
+        let path = path.canonicalize().map_err(io(path))?;
+        let metadata = fs::metadata(&path).map_err(io(&path))?;
+        let kind = metadata.file_type();
+        if !kind.is_file() || kind.is_fifo() {
+            return Err(Error::NotAFile(path));
+        }
+        fs::File::open(&path).map_err(io(&path))?;
+        let header = read_start(&path, HEADER_SIZE).and_then(|bytes| Header::parse(&bytes));
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        Ok(Self {
+            stamp: Stamp::of(&path)?,
+            header,
+            wal: Wal::of(&path),
+            has_shm: beside(&path, "-shm").exists(),
+            journal: Journal::of(&path),
+            users: processes::users(&path),
+            watch: Watch::of(&path, WATCH_TIME.min(budget.left() / 4)),
+            file_system: engine::file_system(&path),
+            free_bytes: free_bytes(directory),
+            temp: temp(places),
+            path,
+        })
+    }
+
+    /// Somebody has the file open, or may have: another user's process, or another machine.
+    pub(crate) fn may_be_in_use(&self) -> bool {
+        !self.users.processes.is_empty() || !self.watch.held.is_empty() || self.is_networked()
+    }
+
+    pub(crate) fn is_networked(&self) -> bool {
+        self.file_system.as_deref().is_some_and(is_network)
+    }
+
+    /// Content that is only in the WAL.
+    pub(crate) fn has_wal_content(&self) -> bool {
+        self.wal.as_ref().is_some_and(|wal| wal.bytes > 0)
+    }
+
+    /// A transaction was begun and never ended: what is in the file is not to be believed.
+    pub(crate) fn has_hot_journal(&self) -> bool {
+        let is_written = self.watch.held.iter().any(|held| held.lock.excludes());
+        !is_written
+            && self.stamp.bytes > 0
+            && self.journal.as_ref().is_some_and(|journal| journal.has_header)
+    }
+}
+
+impl Stamp {
+    pub(crate) fn of(path: &Path) -> Result<Self> {
+        let metadata = fs::metadata(path).map_err(io(path))?;
+        Ok(Self { bytes: metadata.len(), modified: metadata.modified().ok() })
+    }
+}
+
+impl Journal {
+    /// SQLite takes a journal for alive whose first byte is not 0.
+    fn of(database: &Path) -> Option<Self> {
+        let path = beside(database, "-journal");
+        let bytes = path.metadata().ok()?.len();
+        let start = read_start(&path, 1).unwrap_or_default();
+        Some(Self { bytes, has_header: start.first().is_some_and(|byte| *byte != 0) })
+    }
+}
+
+impl Watch {
+    /// Looks once; where a lock is held, again and again, until it is let go or the time is over.
+    fn of(path: &Path, time: Duration) -> Self {
+        let Some(main) = Inode::of(path) else { return Self::default() };
+        let look = || locks::held(main, Inode::of(&beside(path, "-shm")));
+        let state = || (WalIndex::of(path), Stamp::of(path).ok());
+        let (started, first) = (clock::now(), state());
+        let mut watch = Self {
+            held: (0..READS_PER_LOOK).flat_map(|_| look()).collect(),
+            looks_count: 1,
+            is_still: true,
+            ..Self::default()
+        };
+        while !watch.held.is_empty() && clock::now() - started < time {
+            clock::pause(WATCH_STEP);
+            // The kernel gives the list in parts, and skips lines when it changes between them.
+            let mut later = look();
+            for _ in 1..READS_PER_LOOK {
+                if !later.is_superset(&watch.held) {
+                    later.append(&mut look());
+                }
+            }
+            watch.held.retain(|held| later.contains(held));
+            watch.looks_count += 1;
+        }
+        let last = state();
+        watch.time = clock::now() - started;
+        watch.is_still = match (&first.0, &last.0) {
+            (Some(first), Some(last)) => first.change == last.change,
+            _ => first.1 == last.1,
+        };
+        // A reader that began anew meanwhile has another mark: it holds nothing up.
+        let mark = |index: &Option<WalIndex>, mark| index.as_ref()?.mark(mark);
+        watch.held.retain(|held| match held.lock {
+            Lock::WalRead(reader) => mark(&first.0, reader) == mark(&last.0, reader),
+            _ => true,
+        });
+        watch.index = last.0;
+        watch
+    }
+}
+
+/// File systems on which locks go over a network, or through a layer that often has none.
+pub(crate) fn is_network(kind: &str) -> bool {
+    const NETWORKS: &[&str] = &[
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "glusterfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "vboxsf",
+        "vmhgfs",
+    ];
+    const FUSE: &[&str] = &[
+        "s3fs",
+        "sshfs",
+        "rclone",
+        "gcsfuse",
+        "glusterfs",
+        "davfs",
+        "mountpoint-s3",
+        "goofys",
+        "vmhgfs-fuse",
+        "smbnetfs",
+        "ceph-fuse",
+    ];
+    let fuse = kind.strip_prefix("fuse.");
+    NETWORKS.contains(&kind) || fuse.is_some_and(|kind| FUSE.contains(&kind))
+}
+
+fn free_bytes(directory: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(directory).ok()?;
+    Some(stat.f_bavail * stat.f_frsize)
+}
+
+/// The first of SQLite's places that is a writable directory
+/// (<https://sqlite.org/tempfiles.html#temporary_file_storage_locations>).
+fn temp(places: &Places) -> Option<Temp> {
+    let named = [places.sqlite_tmpdir.as_deref(), places.tmpdir.as_deref()];
+    let fixed = ["/var/tmp", "/usr/tmp", "/tmp"].map(Path::new);
+    let mut candidates = named.into_iter().flatten().chain(fixed);
+    let path = candidates.find(|path| is_usable(path))?;
+    Some(Temp { path: path.to_owned(), free_bytes: free_bytes(path)? })
+}
+
+fn is_usable(path: &Path) -> bool {
+    use rustix::fs::Access;
+    path.is_dir() && rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known() {
+        for kind in ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph"] {
+            assert!(is_network(kind), "{kind}");
+        }
+        for kind in ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs", "fuseblk", "fuse.lxcfs"] {
+            assert!(!is_network(kind), "{kind}");
+        }
+    }
+}

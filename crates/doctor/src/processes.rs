@@ -1,0 +1,90 @@
+//! Which other processes have a file open, and what they are called.
+//!
+//! # Invariants
+//! - A process that this user may not look into is counted, not passed over: who says that nobody
+//!   has the file open must have been able to see everybody.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde::Serialize;
+
+/// A process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// What it is called (`/proc/PID/comm`).
+    pub name: String,
+    /// How it was called, shortened: the program and what follows.
+    pub command: String,
+}
+
+/// Command lines are shown up to here.
+const COMMAND_CHARACTERS_MAX: usize = 80;
+
+impl Process {
+    pub(crate) fn of(pid: i32) -> Self {
+        let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        let command = text(&read("cmdline")).replace('\0', " ");
+        let shown = command.char_indices().nth(COMMAND_CHARACTERS_MAX);
+        let command = match shown {
+            Some((at, _)) => format!("{}…", &command[..at]),
+            None => command.trim_end().to_owned(),
+        };
+        Self { pid, name: text(&read("comm")), command }
+    }
+
+    /// `python3 (pid 12)`, or what can be said where the kernel names none.
+    pub(crate) fn title(&self) -> String {
+        match self.pid {
+            ..=0 => "a process that the kernel does not name".to_owned(),
+            pid => format!("{} (pid {pid})", self.name),
+        }
+    }
+}
+
+/// Who has a file open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Users {
+    pub(crate) processes: Vec<Process>,
+    /// Processes whose open files this user may not see.
+    pub(crate) unseen_count: usize,
+}
+
+/// The processes that have a file open, but for this one. Only descriptors whose name ends as the
+/// file's are looked at: asking about one on a dead network mount may hang.
+pub(crate) fn users(file: &Path) -> Users {
+    let mut users = Users::default();
+    let (Ok(metadata), Some(name)) = (fs::metadata(file), file.file_name()) else { return users };
+    let Ok(entries) = fs::read_dir("/proc") else { return users };
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    for pid in pids.filter(|pid: &i32| *pid != own) {
+        match has_open(pid, name, (metadata.dev(), metadata.ino())) {
+            Some(true) => users.processes.push(Process::of(pid)),
+            Some(false) => {}
+            None => users.unseen_count += 1,
+        }
+    }
+    users
+}
+
+/// `None` if it cannot be seen. A process that has just ended has nothing open.
+fn has_open(pid: i32, name: &OsStr, file: (u64, u64)) -> Option<bool> {
+    let descriptors = match fs::read_dir(format!("/proc/{pid}/fd")) {
+        Ok(descriptors) => descriptors,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return None,
+        Err(_) => return Some(false),
+    };
+    let is_it = |descriptor: fs::DirEntry| {
+        let link = fs::read_link(descriptor.path()).ok()?;
+        let has_name = link.file_name() == Some(name);
+        let metadata = fs::metadata(descriptor.path()).ok().filter(|_| has_name)?;
+        Some((metadata.dev(), metadata.ino()) == file)
+    };
+    Some(descriptors.flatten().any(|descriptor| is_it(descriptor) == Some(true)))
+}

@@ -1,0 +1,345 @@
+//! A file that is examined: open, its schema read, its trees sampled.
+//!
+//! # How it is opened, and why that is safe
+//! Nobody has the file open: as *immutable*, without any lock; at the end it is seen whether it
+//! changed meanwhile. Somebody has: with SQLite's own locks, and the WAL's index (`-shm`) opened
+//! read-only. Without a `-shm` file, an ordinary read-only connection would create one, and a
+//! `-wal`, and leave both behind: the file is then immutable for us, and what is only in its WAL is
+//! not looked at.
+//!
+//! # Invariants
+//! - Page 1 decides about the way of opening, as an immutable connection sees it.
+//! - A statement keeps its snapshot no longer than `HOLD_TIME_*`: writers of a rollback-journal
+//!   database wait for readers, and a WAL cannot start anew while one reads.
+//!
+//! # Not here
+//! - The checks → `checks.rs`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use engine::{Cipher, Encryption, Untouched};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+
+use crate::Options;
+use crate::checks;
+use crate::clock::Budget;
+use crate::error::{Error, Result, sqlite};
+use crate::header::{Header, version_text};
+use crate::outside::{Outside, Stamp};
+use crate::page::{Malformed, Page};
+use crate::report::{About, Log};
+use crate::schema::{self, Table};
+use crate::tree::{Random, Sample};
+
+/// How long one statement may keep a rollback-journal database's writers waiting.
+const HOLD_TIME_ROLLBACK: Duration = Duration::from_millis(250);
+/// How long one statement may keep a WAL from starting anew.
+const HOLD_TIME_WAL: Duration = Duration::from_secs(2);
+/// How long we wait for somebody else's lock.
+const BUSY_TIME: Duration = Duration::from_millis(250);
+/// Of the budget, for samples of the trees.
+const SAMPLE_SHARE: u32 = 4;
+/// Random ways into each tree: first for all, then for the larger.
+const WAYS_FIRST: usize = 8;
+const WAYS_MAX: usize = 128;
+/// Ways in one transaction.
+const WAYS_AT_ONCE: usize = 16;
+
+/// Why a check ended early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+/// The open file.
+pub(crate) struct Subject {
+    pub(crate) db: Connection,
+    pub(crate) cipher: Option<Cipher>,
+    pub(crate) how: Untouched,
+    pub(crate) outside: Outside,
+    pub(crate) header: Header,
+    pub(crate) tables: Vec<Table>,
+    /// By root page; those for which there was time.
+    pub(crate) samples: BTreeMap<u32, Sample>,
+    /// Pages that the samples could not read.
+    pub(crate) broken: Vec<(u32, Trouble)>,
+    pub(crate) budget: Budget,
+    pub(crate) queries: Vec<String>,
+}
+
+impl Subject {
+    /// Opens the file; or says what is known of one that cannot be opened without harm.
+    pub(crate) fn open(
+        outside: Outside,
+        encryption: &Encryption,
+        options: &Options,
+        budget: &Budget,
+        log: &mut Log,
+    ) -> Result<Result<Self, About>> {
+        if let Some(why) = why_closed(&outside) {
+            log.skip("the content", why);
+            return Ok(Err(About::of(&outside)));
+        }
+        let (mut db, cipher) = open(&outside, encryption, Untouched::Immutable, budget)?;
+        let mut header = read_header(&db);
+        let how = header.as_ref().map_or(Untouched::Immutable, |header| how(&outside, header));
+        if how == Untouched::Shared {
+            drop(db);
+            db = open(&outside, encryption, how, budget)?.0;
+            header = read_header(&db);
+        }
+        let header = match header {
+            Ok(header) => header,
+            Err(trouble) => {
+                checks::unreadable(&trouble, log);
+                return Ok(Err(About { cipher: Some(cipher_name(cipher)), ..About::of(&outside) }));
+            }
+        };
+        let mut subject = Self {
+            db,
+            cipher,
+            how,
+            outside,
+            header,
+            tables: Vec::new(),
+            samples: BTreeMap::new(),
+            broken: Vec::new(),
+            budget: budget.clone(),
+            queries: options.queries.clone(),
+        };
+        match schema::read(&subject.db) {
+            Ok(tables) => subject.tables = tables,
+            Err(error) => checks::schema_unreadable(&error, log),
+        }
+        subject.sample(log);
+        Ok(Ok(subject))
+    }
+
+    /// One page, as a page of a B-tree.
+    pub(crate) fn page(&self, number: u32) -> Result<Page, Trouble> {
+        let usable = self.header.page_size - u32::from(self.header.reserved_size);
+        let bytes = read_page(&self.db, number)?;
+        let bytes = bytes.ok_or(Malformed { page: number, what: "not in the file" })?;
+        Ok(Page::parse(number, bytes, usable.try_into().expect("pages are small"))?)
+    }
+
+    /// Gives the next statement its time: at most `wish`, and less where somebody waits for it.
+    /// Returns that time.
+    pub(crate) fn allow(&self, wish: Duration) -> Duration {
+        let hold = match self.how {
+            Untouched::Immutable => Duration::MAX,
+            Untouched::Shared if self.header.is_wal => HOLD_TIME_WAL,
+            Untouched::Shared => HOLD_TIME_ROLLBACK,
+        };
+        let time = wish.min(hold).min(self.budget.left());
+        self.budget.limit(time);
+        time
+    }
+
+    /// Pages in the file, those of its WAL included.
+    pub(crate) fn pages_count(&self) -> u64 {
+        let count = self.db.query_row("PRAGMA page_count", [], |row| row.get::<_, u32>(0));
+        count.map_or(self.outside.stamp.bytes / u64::from(self.header.page_size), u64::from)
+    }
+
+    /// Bytes of all pages.
+    pub(crate) fn pages_bytes(&self) -> u64 {
+        self.pages_count() * u64::from(self.header.page_size)
+    }
+
+    /// Tables of the user's own, not of SQLite's or of a virtual table's.
+    pub(crate) fn user_tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables.iter().filter(|table| !table.is_internal)
+    }
+
+    /// What is known of a tree that a sample reached.
+    pub(crate) fn sample_of(&self, root: u32) -> Option<&Sample> {
+        self.samples.get(&root).filter(|sample| sample.leaves_seen() > 0)
+    }
+
+    /// Ends the examination.
+    pub(crate) fn finish(self, log: &mut Log) -> About {
+        let mut about = About::of(&self.outside);
+        about.page_bytes = Some(self.header.page_size);
+        about.pages_count = Some(self.pages_count());
+        about.free_pages_count = Some(self.header.free_pages_count.into());
+        about.journal = Some(if self.header.is_wal { "wal" } else { "rollback" });
+        about.cipher = Some(cipher_name(self.cipher));
+        about.sqlite_version = Some(version_text(self.header.sqlite_version));
+        about.tables_count = Some(self.user_tables().count());
+        about.indexes_count = Some(self.user_tables().map(|table| table.indexes.len()).sum());
+        about.opened = Some(match self.how {
+            Untouched::Immutable => "immutable",
+            Untouched::Shared => "shared",
+        });
+        about.changed = Stamp::of(&self.outside.path).ok() != Some(self.outside.stamp);
+        if about.changed && self.how == Untouched::Immutable {
+            // Read without locks while somebody wrote: what looks broken may be half of each.
+            log.forget_faults();
+            log.skip("integrity", "somebody wrote to the file meanwhile: run it again");
+        }
+        about
+    }
+
+    /// Trees in two rounds, so that none of many is left out for the sake of one.
+    fn sample(&mut self, log: &mut Log) {
+        let roots: Vec<u32> = self.tables.iter().flat_map(Table::roots).collect();
+        let end = self.budget.elapsed() + self.budget.left() / SAMPLE_SHARE;
+        let mut random = Random::new();
+        for ways in [WAYS_FIRST, WAYS_MAX] {
+            for root in &roots {
+                if self.budget.elapsed() >= end {
+                    break;
+                }
+                if let Err(trouble) = self.sample_tree(*root, ways, &mut random) {
+                    self.samples.remove(root);
+                    self.broken.push((*root, trouble));
+                }
+            }
+        }
+        let missed = roots.len() - self.samples.len() - self.broken.len();
+        if missed > 0 {
+            log.skip("sizes", format!("no time to sample {missed} of {} trees", roots.len()));
+        }
+    }
+
+    fn sample_tree(&mut self, root: u32, ways: usize, random: &mut Random) -> Result<(), Trouble> {
+        if self.broken.iter().any(|(broken, _)| *broken == root) {
+            return Ok(());
+        }
+        self.allow(Duration::MAX);
+        let mut sample = match self.samples.remove(&root) {
+            Some(sample) => sample,
+            None => self.in_snapshot(|| Sample::of(root, &|page| self.page(page)))?,
+        };
+        while !sample.is_whole && sample.leaves_seen() < ways {
+            self.allow(Duration::MAX);
+            self.in_snapshot(|| {
+                for _ in 0..WAYS_AT_ONCE.min(ways - sample.leaves_seen()) {
+                    sample.descend(root, &|page| self.page(page), random)?;
+                }
+                Ok(())
+            })?;
+        }
+        self.samples.insert(root, sample);
+        Ok(())
+    }
+
+    /// Several reads of one state of the file.
+    fn in_snapshot<T>(&self, work: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+        self.db.execute_batch("BEGIN")?;
+        let result = work();
+        self.db.execute_batch("ROLLBACK")?;
+        result
+    }
+}
+
+impl About {
+    /// From outside.
+    fn of(outside: &Outside) -> Self {
+        Self {
+            path: outside.path.display().to_string(),
+            file_bytes: outside.stamp.bytes,
+            wal_bytes: outside.wal.as_ref().map(|wal| wal.bytes),
+            file_system: outside.file_system.clone(),
+            processes: outside.users.processes.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Trouble {
+    /// The time was over.
+    pub(crate) fn is_time(&self) -> bool {
+        self.code() == Some(ErrorCode::OperationInterrupted)
+    }
+
+    /// Somebody else's lock.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
+
+    /// The file is broken, or a page of it does not decrypt.
+    pub(crate) fn is_fault(&self) -> bool {
+        let faults =
+            [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase, ErrorCode::SystemIoFailure];
+        match self {
+            Self::Malformed(_) => true,
+            Self::Sqlite(_) => self.code().is_some_and(|code| faults.contains(&code)),
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Malformed(_) => None,
+            Self::Sqlite(error) => error.sqlite_error_code(),
+        }
+    }
+}
+
+/// Why the content is not looked at, if it is not.
+fn why_closed(outside: &Outside) -> Option<&'static str> {
+    if outside.stamp.bytes == 0 {
+        return Some("the file is empty");
+    }
+    outside.has_hot_journal().then_some("an unfinished transaction must be rolled back first")
+}
+
+fn how(outside: &Outside, header: &Header) -> Untouched {
+    if header.is_wal {
+        let is_served = outside.has_shm && outside.wal.is_some();
+        if is_served { Untouched::Shared } else { Untouched::Immutable }
+    } else if outside.may_be_in_use() {
+        Untouched::Shared
+    } else {
+        Untouched::Immutable
+    }
+}
+
+fn open(
+    outside: &Outside,
+    encryption: &Encryption,
+    how: Untouched,
+    budget: &Budget,
+) -> Result<(Connection, Option<Cipher>)> {
+    let is_keyed = !matches!(encryption, Encryption::None);
+    let opened = engine::open_untouched(&outside.path, encryption, how);
+    let (mut db, cipher) = opened.map_err(|error| match error {
+        engine::Error::WrongKey { path } if !is_keyed => Error::NotADatabase(path),
+        engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. } => {
+            Error::WrongKey(error)
+        }
+        error => Error::Engine(error),
+    })?;
+    set_up(&mut db, budget).map_err(sqlite("settings"))?;
+    Ok((db, cipher))
+}
+
+/// Nothing of the file may make us do anything: functions in its schema are not trusted.
+fn set_up(db: &mut Connection, budget: &Budget) -> rusqlite::Result<()> {
+    db.busy_timeout(BUSY_TIME)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    db.execute_batch("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0")?;
+    budget.guard(db)
+}
+
+fn read_header(db: &Connection) -> Result<Header, Trouble> {
+    let page = read_page(db, 1)?.and_then(|page| Header::parse(&page));
+    Ok(page.ok_or(Malformed { page: 1, what: "no header of a database" })?)
+}
+
+/// A page's bytes, as SQLite has them: decrypted, and of the WAL where it is newer there.
+fn read_page(db: &Connection, number: u32) -> rusqlite::Result<Option<Vec<u8>>> {
+    let mut statement = db.prepare_cached("SELECT data FROM sqlite_dbpage WHERE pgno = ?1")?;
+    statement.query_row([number], |row| row.get(0)).optional()
+}
+
+fn cipher_name(cipher: Option<Cipher>) -> &'static str {
+    cipher.map_or("none", Cipher::name)
+}

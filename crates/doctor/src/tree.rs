@@ -1,0 +1,209 @@
+//! The size and shape of a B-tree, from a sample of it.
+//!
+//! A small tree is walked whole. In a large one, random ways from the root to a leaf are taken; a
+//! leaf that was reached with probability p stands for 1/p leaves, which makes the estimates
+//! unbiased (Knuth, "Estimating the efficiency of backtrack programs", 1975), and since the pages of
+//! a B-tree have about equally many children, good: a hundred ways tell the rows of a billion within
+//! a few per cent.
+//!
+//! # Invariants
+//! - A way has at most `DEPTH_MAX` pages: a broken file, whose pages point in a circle, ends it.
+
+use crate::figure::float;
+use crate::page::{Kind, Malformed, Page};
+use crate::record::{Field, fields};
+use crate::subject::Trouble;
+
+/// SQLite's own limit (`BTCURSOR_MAX_DEPTH`).
+const DEPTH_MAX: usize = 20;
+/// Trees of up to so many pages are walked whole.
+const WALK_PAGES_MAX: usize = 64;
+/// Rows looked at on each leaf: neighbours are alike.
+const ROWS_PER_LEAF_MAX: usize = 8;
+
+/// Reads one page of the file.
+pub(crate) type Read<'a> = dyn Fn(u32) -> Result<Page, Trouble> + 'a;
+
+/// What is known of a tree.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sample {
+    /// Every page was seen, overflow pages excepted.
+    pub(crate) is_whole: bool,
+    ways: Vec<Way>,
+}
+
+/// One way from the root to a leaf.
+#[derive(Clone, Debug)]
+struct Way {
+    /// How many leaves this one stands for.
+    weight: f64,
+    /// Entries that these leaves hold, in an index with their share of the inner pages'.
+    entries: f64,
+    fill: f64,
+    overflow_pages: f64,
+    rows: Vec<Row>,
+}
+
+/// What is known of one row.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) rowid: i64,
+    /// How many rows it stands for.
+    pub(crate) weight: f64,
+    /// Of its payload, on the page itself.
+    pub(crate) local_size: u64,
+    pub(crate) payload_size: u64,
+    pub(crate) fields: Vec<Field>,
+}
+
+impl Sample {
+    /// Walks a small tree; of a large one, only its root is seen.
+    pub(crate) fn of(root: u32, read: &Read<'_>) -> Result<Self, Trouble> {
+        let mut sample = Self::default();
+        let mut pages = vec![(read(root)?, 0.0)];
+        let mut seen = 1;
+        while let Some((page, inherited)) = pages.pop() {
+            if page.is_leaf() {
+                sample.ways.push(Way::of(&page, 1.0, inherited)?);
+                continue;
+            }
+            seen += page.children_count();
+            if seen > WALK_PAGES_MAX {
+                return Ok(Self::default());
+            }
+            let share = inner_share(&page, inherited);
+            for index in 0..page.children_count() {
+                pages.push((child(&page, index, read)?, share));
+            }
+        }
+        sample.is_whole = true;
+        Ok(sample)
+    }
+
+    /// Takes one more random way.
+    pub(crate) fn descend(
+        &mut self,
+        root: u32,
+        read: &Read<'_>,
+        random: &mut Random,
+    ) -> Result<(), Trouble> {
+        let (mut page, mut weight, mut inherited) = (read(root)?, 1.0, 0.0);
+        for _ in 0..DEPTH_MAX {
+            if page.is_leaf() {
+                self.ways.push(Way::of(&page, weight, inherited)?);
+                return Ok(());
+            }
+            inherited = inner_share(&page, inherited);
+            weight *= float(page.children_count().try_into().expect("pages are small"));
+            page = child(&page, random.below(page.children_count()), read)?;
+        }
+        Err(Malformed { page: root, what: "a tree deeper than any can be" }.into())
+    }
+
+    pub(crate) fn leaves_seen(&self) -> usize {
+        self.ways.len()
+    }
+
+    /// Rows of a table, or entries of an index.
+    pub(crate) fn entries(&self) -> f64 {
+        self.mean(|way| way.entries)
+    }
+
+    pub(crate) fn leaves(&self) -> f64 {
+        self.mean(|way| way.weight)
+    }
+
+    /// Leaves and overflow pages; inner pages are few.
+    pub(crate) fn pages(&self) -> f64 {
+        self.mean(|way| way.weight + way.overflow_pages)
+    }
+
+    /// How full the leaves are, 0 to 1.
+    pub(crate) fn fill(&self) -> f64 {
+        self.mean(|way| way.weight * way.fill) / self.leaves().max(1.0)
+    }
+
+    /// Of the estimate of entries: its standard error, as a part of it.
+    pub(crate) fn error(&self) -> f64 {
+        let (count, mean) = (self.count(), self.entries());
+        if self.is_whole || count < 2.0 || mean <= 0.0 {
+            return 0.0;
+        }
+        let squares: f64 = self.ways.iter().map(|way| (way.entries - mean).powi(2)).sum();
+        (squares / (count * (count - 1.0))).sqrt() / mean
+    }
+
+    /// Some rows, each for as many as it stands for.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.ways.iter().flat_map(|way| &way.rows)
+    }
+
+    fn count(&self) -> f64 {
+        float(self.ways.len().try_into().unwrap_or(u64::MAX))
+    }
+
+    /// A whole tree's leaves are added up; random ways each stand for the whole tree.
+    fn mean(&self, value: impl Fn(&Way) -> f64) -> f64 {
+        let sum: f64 = self.ways.iter().map(value).sum();
+        if self.is_whole || self.ways.is_empty() { sum } else { sum / self.count() }
+    }
+}
+
+impl Way {
+    fn of(page: &Page, weight: f64, inherited: f64) -> Result<Self, Trouble> {
+        let count = page.cells_count;
+        let cells = float(count.try_into().expect("pages are small"));
+        let taken = count.min(ROWS_PER_LEAF_MAX);
+        let (mut rows, mut overflow) = (Vec::new(), 0.0);
+        for index in 0..taken {
+            let cell = page.cell(index * count / taken)?;
+            let local_size = u64::try_from(cell.local.len()).expect("pages are small");
+            let each = u64::try_from(page.overflow_size()).expect("pages are small");
+            let weight = weight * cells / float(taken.try_into().expect("few"));
+            overflow += weight * float((cell.payload_size - local_size).div_ceil(each));
+            if let (Some(rowid), Some(fields)) = (cell.rowid, fields(&cell)) {
+                let payload_size = cell.payload_size;
+                rows.push(Row { rowid, weight, local_size, payload_size, fields });
+            }
+        }
+        let entries = weight * (cells + inherited);
+        Ok(Self { weight, entries, fill: page.fill()?, overflow_pages: overflow, rows })
+    }
+}
+
+/// An index keeps entries on inner pages, too: each child bears its share of them.
+fn inner_share(page: &Page, inherited: f64) -> f64 {
+    let children = float(page.children_count().try_into().expect("pages are small"));
+    let own = if page.kind == Kind::IndexInterior { children - 1.0 } else { 0.0 };
+    (inherited + own) / children
+}
+
+fn child(page: &Page, index: usize, read: &Read<'_>) -> Result<Page, Trouble> {
+    let child = read(page.child(index)?)?;
+    if child.is_index() == page.is_index() {
+        Ok(child)
+    } else {
+        Err(page.wrong("a child of another kind").into())
+    }
+}
+
+/// Random enough for a sample, and the same each time (Steele and others, "Fast splittable
+/// pseudorandom number generators", 2014).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) const fn new() -> Self {
+        Self(0x5741_5256)
+    }
+
+    /// One of 0 to `count` - 1.
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let random = u128::from(z ^ (z >> 31));
+        let count = u128::try_from(count.max(1)).expect("it is wider");
+        usize::try_from((random * count) >> 64).expect("below a usize")
+    }
+}

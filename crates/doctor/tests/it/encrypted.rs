@@ -1,0 +1,80 @@
+//! Encrypted files: the same findings, with the key.
+
+use std::path::Path;
+
+use doctor::{Options, Report, examine};
+use engine::{Cipher, Encryption, Key, Passphrase, Profile, open_connection};
+
+use crate::bed::{Bed, codes, the};
+
+fn key() -> Encryption {
+    Encryption::Key { key: Key::from_bytes([7; 32]), cipher: None }
+}
+
+fn passphrase(text: &str, cipher: Option<Cipher>) -> Encryption {
+    Encryption::Passphrase { passphrase: Passphrase::new(text.as_bytes().to_vec()), cipher }
+}
+
+/// A file with most of its rows deleted.
+fn make(path: &Path, encryption: &Encryption) {
+    let profile = Profile::by_name("server").unwrap();
+    let (db, _) = open_connection(path, encryption, profile, false, true).unwrap();
+    db.execute_batch(
+        "PRAGMA application_id = 42; PRAGMA user_version = 1;
+         CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+         INSERT INTO t SELECT i, printf('%0500d', i) FROM n;
+         DELETE FROM t WHERE id > 1000",
+    )
+    .unwrap();
+    db.close().unwrap();
+}
+
+fn report(path: &Path, encryption: &Encryption) -> Report {
+    examine(path, encryption, &Options::default()).unwrap()
+}
+
+#[test]
+fn encrypted_files_get_the_same_findings() {
+    let bed = Bed::new();
+    let ways = [
+        ("key", key()),
+        ("passphrase", passphrase("hasen", None)),
+        ("aegis", passphrase("hasen", Some(Cipher::Aegis))),
+    ];
+    for (name, encryption) in ways {
+        let path = bed.at(name);
+        make(&path, &encryption);
+        let report = report(&path, &encryption);
+        let finding = the(&report, "fragmented");
+        assert_eq!(finding.fields["pages_count"].as_u64(), report.about.pages_count);
+        assert_ne!(report.about.cipher, Some("none"));
+        assert!(report.skipped.is_empty(), "{report:#?}");
+    }
+}
+
+#[test]
+fn a_page_that_somebody_changed_does_not_authenticate() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    make(&path, &key());
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[4096 * 3 + 100] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    assert!(codes(&report(&path, &key())).contains(&"page_broken"));
+}
+
+#[test]
+fn a_wrong_key_is_told_as_such() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    make(&path, &key());
+    let refusal = |encryption: &Encryption| {
+        examine(&path, encryption, &Options::default()).unwrap_err().code()
+    };
+    assert_eq!(refusal(&passphrase("igel", None)), "wrong_key");
+    assert_eq!(refusal(&Encryption::None), "not_a_database");
+    let plain = bed.make("plain.db", "CREATE TABLE t (x)");
+    let error = examine(&plain, &key(), &Options::default()).unwrap_err();
+    assert_eq!(error.code(), "wrong_key");
+}

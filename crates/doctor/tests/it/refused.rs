@@ -1,0 +1,60 @@
+//! What cannot be examined, says why.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use doctor::{Error, Options, examine};
+use engine::Encryption;
+
+use crate::bed::{Bed, codes, report};
+use crate::findings::healthy;
+
+fn refusal(path: &Path) -> Error {
+    examine(path, &Encryption::None, &Options::default()).unwrap_err()
+}
+
+#[test]
+fn what_is_no_database_is_refused() {
+    let bed = Bed::new();
+    assert_eq!(refusal(&bed.at("missing.db")).code(), "not_found");
+    fs::create_dir(bed.at("folder")).unwrap();
+    assert_eq!(refusal(&bed.at("folder")).code(), "not_a_file");
+    assert_eq!(refusal(Path::new("/dev/null")).code(), "not_a_file");
+    for (name, bytes) in [("text", b"hello".repeat(2000)), ("random", noise(100_000))] {
+        fs::write(bed.at(name), bytes).unwrap();
+        assert_eq!(refusal(&bed.at(name)).code(), "not_a_database", "{name}");
+    }
+    let locked = bed.at("locked.db");
+    healthy(&locked);
+    fs::set_permissions(&locked, Permissions::from_mode(0)).unwrap();
+    // Root may read everything.
+    if fs::File::open(&locked).is_err() {
+        assert_eq!(refusal(&locked).code(), "no_permission");
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_off_or_emptied_is_told_as_such() {
+    let bed = Bed::new();
+    for (size, code) in [(0, None), (10, None), (5_000, Some("file_truncated"))] {
+        let path = bed.at(&format!("{size}.db"));
+        healthy(&path);
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(size).unwrap();
+        match code {
+            Some(code) => assert!(codes(&report(&path)).contains(&code), "{size}"),
+            None if size == 0 => assert_eq!(codes(&report(&path)), ["file_empty"]),
+            None => assert_eq!(refusal(&path).code(), "not_a_database"),
+        }
+    }
+}
+
+/// Bytes that look like nothing.
+fn noise(count: usize) -> Vec<u8> {
+    let mut state = 0x1234_5678_u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}

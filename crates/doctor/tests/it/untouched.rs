@@ -1,0 +1,76 @@
+//! Nothing about a file changes by looking at it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use crate::bed::{Bed, Shell, codes, report};
+use crate::findings::healthy;
+
+/// Content and times of everything in a folder, and its own.
+fn state(folder: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
+    let mut state = BTreeMap::new();
+    let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+    state.insert(".".to_owned(), (Vec::new(), modified(folder)));
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        state.insert(name, (fs::read(&path).unwrap(), modified(&path)));
+    }
+    state
+}
+
+#[track_caller]
+fn check_untouched(path: &Path) -> doctor::Report {
+    let before = state(path.parent().unwrap());
+    let report = report(path);
+    let after = state(path.parent().unwrap());
+    let names = |state: &BTreeMap<String, _>| state.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&before), names(&after));
+    assert!(before == after, "something of {:?} changed", names(&before));
+    report
+}
+
+#[test]
+fn files_that_nobody_uses_stay_as_they_are() {
+    for journal in ["DELETE", "WAL"] {
+        let bed = Bed::new();
+        let path = bed.at("a.db");
+        healthy(&path);
+        let sql = format!("PRAGMA journal_mode = {journal}; DELETE FROM book WHERE id % 3 = 0");
+        crate::bed::sql_on(&path, &sql);
+        check_untouched(&path);
+    }
+}
+
+#[test]
+fn files_in_use_stay_as_they_are() {
+    for journal in ["DELETE", "TRUNCATE", "PERSIST", "WAL"] {
+        let bed = Bed::new();
+        let path = bed.at("a.db");
+        healthy(&path);
+        let sql = format!("PRAGMA journal_mode = {journal}; DELETE FROM book WHERE id % 3 = 0;");
+        let _shell = Shell::start(&path, &sql);
+        let report = check_untouched(&path);
+        assert_eq!(report.about.opened, Some("shared"), "{report:#?}");
+        assert_eq!(report.about.processes.len(), 1, "{report:#?}");
+        assert!(!codes(&report).contains(&"page_broken"), "{report:#?}");
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_stays_for_the_next_to_recover() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    drop(Shell::start(&path, "PRAGMA wal_autocheckpoint = 0; DELETE FROM book WHERE id > 10;"));
+    assert!(bed.at("a.db-wal").exists() && bed.at("a.db-shm").exists());
+    let report = check_untouched(&path);
+    // The WAL's index is rebuilt in memory, so what is only in the WAL is seen.
+    assert_eq!(report.about.opened, Some("shared"));
+
+    fs::remove_file(bed.at("a.db-shm")).unwrap();
+    let report = check_untouched(&path);
+    assert_eq!(report.about.opened, Some("immutable"));
+}
