@@ -12,6 +12,7 @@
 
 pub mod bulk;
 mod changes;
+mod disk;
 mod figures;
 mod html;
 mod http;
@@ -29,5 +30,6 @@ mod suite;
 pub mod sync;
 mod text;
 pub mod tps;
+pub mod tune;
 
 pub use report::Report;

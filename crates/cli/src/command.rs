@@ -5,7 +5,7 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::{
     account, benchmark, client, conflicts, doctor, history, inspect, phrase, postgres, serve,
-    status, sync, track, vault,
+    status, sync, track, tune, vault,
 };
 
 #[derive(Subcommand)]
@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Vault(vault::Command),
     #[command(subcommand)]
     Postgres(postgres::Command),
+    Tune(tune::Tune),
     #[command(subcommand)]
     Bench(benchmark::Command),
 }
@@ -51,6 +52,7 @@ impl Command {
             Self::Phrase(arguments) => phrase::run(&arguments, output),
             Self::Vault(command) => vault::run(command, output),
             Self::Postgres(command) => postgres::run(&command, output),
+            Self::Tune(arguments) => tune::run(&arguments, output),
             Self::Bench(command) => benchmark::run(command, output),
         }
     }

@@ -1,0 +1,142 @@
+//! Settings as code: one file for each framework, which is one function, and one row of a table.
+//!
+//! A snippet opens `app.db`, or what it is told, and gives every connection its PRAGMAs, in their order. What only a new
+//! file takes, or `VACUUM`, is in a comment. Each is run by its own framework in a test
+//! (`crates/cli/tests/e2e/emit.rs`).
+
+mod better_sqlite3;
+mod django;
+mod drift;
+mod go;
+mod jdbc;
+mod rusqlite;
+mod sqlalchemy;
+
+use engine::{Pragma, Profile, Scope};
+
+/// PRAGMAs to be written as code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// For each connection, in this order.
+    pub settings: Vec<(String, String)>,
+    /// For the file, before its first table; later by `VACUUM`.
+    pub once: Vec<(String, String)>,
+}
+
+/// What settings are written for.
+#[derive(Debug)]
+pub struct Framework {
+    /// What `--emit` calls it.
+    pub name: &'static str,
+    /// Begins a comment.
+    comment: &'static str,
+    write: fn(&Recipe) -> String,
+}
+
+/// All, by name.
+pub const FRAMEWORKS: &[Framework] = &[
+    Framework { name: "better-sqlite3", comment: "//", write: better_sqlite3::write },
+    Framework { name: "django", comment: "#", write: django::write },
+    Framework { name: "drift", comment: "//", write: drift::write },
+    Framework { name: "go", comment: "//", write: go::write },
+    Framework { name: "jdbc", comment: "//", write: jdbc::write },
+    Framework { name: "rusqlite", comment: "//", write: rusqlite::write },
+    Framework { name: "sqlalchemy", comment: "#", write: sqlalchemy::write },
+];
+
+const ONCE: &str = "Once for the file, not for each connection, while nothing else has it open:";
+
+impl Recipe {
+    /// What a profile of the engine sets; the encoding, which no VACUUM changes, is not said.
+    pub fn of_profile(profile: &Profile) -> Self {
+        let all = profile.pragmas().filter(|one| one.name != "encoding");
+        let (once, settings): (Vec<_>, Vec<_>) = all.partition(|one| one.scope == Scope::Creation);
+        let pair = |one: &Pragma| (one.name.to_owned(), one.value.to_owned());
+        let mut settings: Vec<(String, String)> = settings.iter().map(pair).collect();
+        // Before anything that waits for a lock.
+        settings.sort_by_key(|(name, _)| name != "busy_timeout");
+        Self { settings, once: once.iter().map(pair).collect() }
+    }
+
+    /// A line of each setting.
+    fn lines(&self, line: impl Fn(&str, &str) -> String) -> String {
+        let lines = self.settings.iter().map(|(name, value)| line(name, value) + "\n");
+        lines.collect()
+    }
+}
+
+impl Framework {
+    /// The one of that name.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        FRAMEWORKS.iter().find(|framework| framework.name == name)
+    }
+
+    /// The snippet.
+    pub fn write(&self, recipe: &Recipe) -> String {
+        let mut text = String::new();
+        if !recipe.once.is_empty() {
+            let comment = self.comment;
+            let once = recipe.once.iter().map(|(name, value)| format!("PRAGMA {name} = {value};"));
+            let once: Vec<String> = once.collect();
+            text = format!(
+                "{comment} {ONCE}\n{comment}   sqlite3 app.db \"PRAGMA journal_mode = DELETE; {} VACUUM;\"\n",
+                once.join(" ")
+            );
+        }
+        text + &(self.write)(recipe)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipe() -> Recipe {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        Recipe {
+            settings: vec![pair("busy_timeout", "5000"), pair("journal_mode", "WAL")],
+            once: vec![pair("page_size", "8192")],
+        }
+    }
+
+    #[test]
+    fn every_snippet_has_every_setting_once_and_in_order() {
+        for framework in FRAMEWORKS {
+            let text = framework.write(&recipe());
+            let command =
+                "sqlite3 app.db \"PRAGMA journal_mode = DELETE; PRAGMA page_size = 8192; VACUUM;\"";
+            let mut lines = text.lines();
+            let (first, second) = (lines.next().unwrap(), lines.next().unwrap());
+            assert!(first.starts_with(framework.comment), "{first}");
+            assert!(second.starts_with(framework.comment) && second.ends_with(command), "{second}");
+            let code = lines.collect::<Vec<_>>().join("\n").to_lowercase();
+            let places: Vec<usize> = ["busy_timeout", "journal_mode"]
+                .iter()
+                .map(|name| code.find(name).unwrap())
+                .collect();
+            assert!(places.is_sorted(), "{}: {code}", framework.name);
+            assert!(code.replace('_', "").contains("5000") && code.contains("wal"), "{code}");
+            assert!(!code.contains("page_size"), "{code}");
+        }
+    }
+
+    #[test]
+    fn names_are_sorted_and_found() {
+        assert!(FRAMEWORKS.is_sorted_by_key(|framework| framework.name));
+        for framework in FRAMEWORKS {
+            let found = Framework::by_name(framework.name).unwrap();
+            assert_eq!(found.name, framework.name);
+        }
+        assert!(Framework::by_name("cobol").is_none());
+    }
+
+    #[test]
+    fn a_profile_waits_for_locks_first_and_keeps_apart_what_a_file_keeps() {
+        let recipe = Recipe::of_profile(Profile::SERVER);
+        assert_eq!(recipe.settings[0].0, "busy_timeout");
+        assert_eq!(recipe.once, [("auto_vacuum".to_owned(), "INCREMENTAL".to_owned())]);
+        assert!(
+            recipe.settings.iter().any(|(name, value)| name == "journal_mode" && value == "WAL")
+        );
+    }
+}
