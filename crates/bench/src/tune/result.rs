@@ -93,8 +93,10 @@ pub struct Tried {
     pub memory_bytes: u64,
     /// What came of it.
     pub outcome: Outcome,
-    /// Alone, compared with today; of a setting that only applies together with others, compared
-    /// with these.
+    /// What it was compared with, beyond today's settings: nothing, or what was chosen before it,
+    /// if it applies only with that.
+    pub beside: Vec<(String, String)>,
+    /// In the order of the phases.
     pub comparisons: Vec<Comparison>,
     /// What it added to what was chosen before it.
     pub added: Option<Vec<Comparison>>,
@@ -165,6 +167,9 @@ impl Tuning {
                  from themselves"
                     .to_owned(),
             );
+        }
+        if found.is_cut {
+            notes.push("there was no time to look for more that gains: --minutes".to_owned());
         }
         let holds = found.together.as_ref().is_some_and(|together| gains(together));
         if found.together.is_some() && !holds {
@@ -237,6 +242,7 @@ fn tried(found: &Search, holds: bool) -> Vec<Tried> {
             cost: candidate.cost,
             memory_bytes: candidate.memory_bytes,
             outcome,
+            beside: trial.beside.clone(),
             comparisons: comparisons(&trial.measured),
             added: chosen.map(|trial| comparisons(&trial.measured)),
         })

@@ -30,7 +30,7 @@ const NEXT_SHARE: f64 = 0.4;
 /// So many rounds fit into a comparison's time. More short ones say more than a few long ones.
 const ROUNDS_AIM: f64 = 32.0;
 /// A step is long enough for a few commits on a disk, and short enough for many rounds.
-const STEP_SECONDS: (f64, f64) = (0.004, 0.25);
+const STEP_SECONDS: (f64, f64) = (0.002, 0.25);
 /// Of a step's time: itself, its warm-up, opening and cleaning up.
 const STEP_OVERHEAD: f64 = 1.8;
 const ROUNDS_MAX: usize = 1_000;
@@ -53,12 +53,16 @@ pub(crate) struct Search {
     pub(crate) together: Option<Vec<Measured>>,
     /// What costs durability and was not allowed, compared with the set.
     pub(crate) refused: Vec<Trial>,
+    /// Whether the time was over before nothing gained any more.
+    pub(crate) is_cut: bool,
 }
 
 /// A candidate, measured.
 #[derive(Clone)]
 pub(crate) struct Trial {
     pub(crate) candidate: &'static Candidate,
+    /// What it was compared with, beyond today's settings.
+    pub(crate) beside: Vec<(String, String)>,
     /// With it.
     pub(crate) safety: Safety,
     pub(crate) measured: Vec<Measured>,
@@ -81,7 +85,8 @@ pub(crate) fn gains(measured: &[Measured]) -> bool {
     is(Verdict::Faster) && !is(Verdict::Slower)
 }
 
-/// Searches until `until`; a comparison that was begun gets the rounds that a verdict needs.
+/// Searches until `until`; the first comparison and the last get the rounds that a verdict needs, whatever that
+/// takes.
 pub(crate) fn search(
     subject: &Subject,
     allow_unsafe: bool,
@@ -107,6 +112,7 @@ pub(crate) fn search(
         settings: today.clone(),
         together: None,
         refused: Vec::new(),
+        is_cut: false,
     };
     while let Some(best) = best(&alone.trials) {
         found.settings = best.candidate.apply(&found.settings);
@@ -119,7 +125,8 @@ pub(crate) fn search(
             })
             .filter(|one| !found.passed.iter().any(|trial| trial.candidate == *one))
             .collect();
-        if promising.is_empty() {
+        found.is_cut = !promising.is_empty() && now() >= until;
+        if promising.is_empty() || found.is_cut {
             break;
         }
         let heading = format!("with {}", found.chosen.len());
@@ -184,6 +191,7 @@ impl Runner<'_> {
         let comparisons = (cases.len() - 1) * tables.len();
         let trials = candidates.iter().enumerate().map(|(index, candidate)| Trial {
             candidate,
+            beside: set.beyond(&self.subject.today),
             safety: candidate.apply(set).safety(),
             measured: measured(&tables, index + 2, 0, comparisons),
         });
@@ -219,6 +227,7 @@ impl Runner<'_> {
         }
         let refused = refused.into_iter().enumerate().map(|(index, candidate)| Trial {
             candidate,
+            beside: found.settings.beyond(today),
             safety: candidate.apply(&found.settings).safety(),
             measured: measured(&tables, index + 3, 2, comparisons),
         });
@@ -330,6 +339,7 @@ mod tests {
         });
         Trial {
             candidate: &CANDIDATES[candidate],
+            beside: Vec::new(),
             safety: Safety::Safe,
             measured: measured.collect(),
         }
@@ -361,6 +371,6 @@ mod tests {
     fn a_comparison_gets_the_rounds_that_a_verdict_needs() {
         assert_eq!((rounds_needed(1), rounds_needed(2), rounds_needed(36)), (6, 7, 11));
         let effort = effort(Duration::ZERO, 12, 3, 36);
-        assert_eq!((effort.rounds_min, effort.duration.as_millis()), (11, 4));
+        assert_eq!((effort.rounds_min, effort.duration.as_millis()), (11, 2));
     }
 }

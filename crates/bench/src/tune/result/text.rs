@@ -20,6 +20,7 @@ impl fmt::Display for Tuning {
         lines.extend(self.subject());
         lines.push(String::new());
         lines.extend(table(&self.differing()));
+        lines.extend(self.costs());
         lines.extend(self.without_difference());
         lines.extend(self.refused());
         lines.push(String::new());
@@ -53,30 +54,34 @@ impl Tuning {
 
     /// Those that differ in anything.
     fn differing(&self) -> Vec<Vec<String>> {
-        let phases = self.noise.iter().map(|one| one.phase.clone());
-        let mut rows = vec![vec!["setting, by itself".to_owned()]];
-        rows[0].extend(phases);
-        rows[0].push("costs".to_owned());
+        let mut rows = vec![vec!["compared with today".to_owned()]];
+        rows[0].extend(self.noise.iter().map(|one| one.phase.clone()));
         rows[0].push(String::new());
-        for tried in &self.tried {
-            if !tried.comparisons.iter().any(is_different) {
-                continue;
-            }
+        for tried in self.tried.iter().filter(|tried| tried.differs() && !tried.is_refused()) {
             let mut row = vec![tried.name()];
             row.extend(tried.comparisons.iter().map(|one| {
                 if is_different(one) { one.difference.text.clone() } else { "–".to_owned() }
             }));
-            row.push(tried.costs());
-            row.push(tried.mark().to_owned());
+            row.push(tried.mark());
             rows.push(row);
         }
         if rows.len() == 1 { Vec::new() } else { rows }
     }
 
+    /// What the settings cost that make something faster.
+    fn costs(&self) -> Vec<String> {
+        let is_faster = |one: &Comparison| one.difference.verdict == Verdict::Faster;
+        let faster = self
+            .tried
+            .iter()
+            .filter(|tried| tried.comparisons.iter().any(is_faster) && !tried.is_refused());
+        faster.flat_map(|tried| hanging("costs: ", &tried.costs())).collect()
+    }
+
     fn without_difference(&self) -> Vec<String> {
         let names = |wanted: Verdict| {
             let of = self.tried.iter().filter(|tried| {
-                !tried.comparisons.iter().any(is_different)
+                !tried.differs()
                     && tried.comparisons.iter().any(|one| one.difference.verdict == wanted)
             });
             of.map(|tried| tried.name().replace(' ', &TIED.to_string())).collect::<Vec<_>>()
@@ -98,7 +103,8 @@ impl Tuning {
         let refused = self.tried.iter().filter(|one| one.outcome == Outcome::NeedsPermission);
         let lines = refused.map(|one| {
             format!(
-                "{} would gain more ({}), but {}: --allow-unsafe recommends it",
+                "{}, though it would gain more (compared with what is recommended: {}): {}; \
+                 --allow-unsafe allows it",
                 one.name(),
                 told(&one.comparisons),
                 one.cost
@@ -132,7 +138,7 @@ impl Tuning {
     }
 
     fn why(&self, of: &Recommendation) -> String {
-        let is_default = if of.is_default { ", SQLite's default" } else { "" };
+        let is_default = if of.is_default { " (SQLite's default)" } else { "" };
         let why = match of.reason {
             Reason::Faster if of.is_once => "faster; once, then VACUUM",
             Reason::Faster if of.pragma == "synchronous" && self.chose("synchronous") => "faster",
@@ -160,21 +166,34 @@ impl Tried {
         format!("{} {}", self.pragma, self.value)
     }
 
-    fn costs(&self) -> String {
-        match self.memory_bytes {
-            0 if self.cost.is_empty() => "nothing".to_owned(),
-            0 => self.cost.to_owned(),
-            bytes => format!("{} of memory a connection", HumanBytes(bytes)),
-        }
+    fn differs(&self) -> bool {
+        self.comparisons.iter().any(is_different)
     }
 
-    fn mark(&self) -> &'static str {
-        match (self.outcome, self.safety) {
-            (_, Safety::MayCorrupt) => "[UNSAFE]",
-            (Outcome::Chosen, _) => "[recommended]",
-            (Outcome::NotBeyond, _) => "[adds nothing to the rest]",
+    /// It was measured to say what it would gain.
+    fn is_refused(&self) -> bool {
+        self.outcome == Outcome::NeedsPermission
+    }
+
+    fn costs(&self) -> String {
+        let cost = match self.memory_bytes {
+            0 if self.cost.is_empty() => "nothing".to_owned(),
+            0 => self.cost.to_owned(),
+            bytes => format!("up to {} of memory for each connection", HumanBytes(bytes)),
+        };
+        format!("{}: {cost}", self.name())
+    }
+
+    fn mark(&self) -> String {
+        let outcome = match self.outcome {
+            Outcome::Chosen => "recommended",
+            Outcome::NotBeyond => "adds nothing to the rest",
             _ => "",
-        }
+        };
+        let safety = if self.safety == Safety::MayCorrupt { "UNSAFE" } else { "" };
+        let beside = if self.beside.is_empty() { "" } else { "with what is above" };
+        let parts = [safety, beside, outcome].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(", ")
     }
 }
 
