@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use doctor::{CATALOGUE, Entry, Options, Places, Severity};
+use doctor::{Entry, Options, Places, Severity};
 use engine::Encryption;
 
 use crate::account::{House, Place};
@@ -97,10 +97,10 @@ fn subject(arguments: &Arguments) -> anyhow::Result<(PathBuf, Encryption)> {
 }
 
 fn list(output: Output) -> anyhow::Result<()> {
-    for Entry { code, severity, title, .. } in CATALOGUE {
+    for Entry { code, severity, title, .. } in doctor::catalogue() {
         output.line(format_args!("{severity:8} {code:28} {title}"));
     }
-    output.value(&CATALOGUE)
+    output.value(&doctor::catalogue())
 }
 
 fn explain(code: &str, output: Output) -> anyhow::Result<()> {

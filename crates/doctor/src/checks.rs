@@ -3,10 +3,19 @@
 //!
 //! To add one: a code in the catalogue, a row here, a function in the group's module.
 
+mod cardinality;
 mod file;
+mod foreign_keys;
 mod fragmentation;
+mod indexes;
 mod integrity;
+mod journal;
+mod layout;
 mod locks;
+mod place;
+mod queries;
+mod settings;
+mod statistics;
 
 use rusqlite::ErrorCode;
 
@@ -25,17 +34,34 @@ struct OutsideCheck {
 /// Looks into the file.
 struct ContentCheck {
     name: &'static str,
-    run: fn(&Subject, &mut Log) -> Result<(), Trouble>,
+    run: Run,
+}
+
+/// How a check of the content ends.
+enum Run {
+    /// It says itself what it could not look at.
+    Whole(fn(&Subject, &mut Log)),
+    /// At the first trouble; the rest of it is skipped.
+    Until(fn(&Subject, &mut Log) -> Result<(), Trouble>),
 }
 
 const OUTSIDE: &[OutsideCheck] = &[
     OutsideCheck { name: "the file's size", run: file::check_size },
     OutsideCheck { name: "locks", run: locks::check },
+    OutsideCheck { name: "journal and WAL", run: journal::check },
+    OutsideCheck { name: "the disks", run: place::check },
 ];
 
 const CONTENT: &[ContentCheck] = &[
-    ContentCheck { name: "free pages", run: fragmentation::check },
-    ContentCheck { name: "integrity", run: integrity::check },
+    ContentCheck { name: "the journal mode", run: Run::Whole(journal::check_encrypted) },
+    ContentCheck { name: "settings of the file", run: Run::Until(settings::check) },
+    ContentCheck { name: "free pages", run: Run::Whole(fragmentation::check) },
+    ContentCheck { name: "indexes", run: Run::Until(indexes::check) },
+    ContentCheck { name: "statistics", run: Run::Until(statistics::check) },
+    ContentCheck { name: "layout", run: Run::Until(layout::check) },
+    ContentCheck { name: "queries", run: Run::Until(queries::check) },
+    ContentCheck { name: "foreign keys", run: Run::Until(foreign_keys::check) },
+    ContentCheck { name: "integrity", run: Run::Whole(integrity::check) },
 ];
 
 /// Runs the checks that need no connection.
@@ -48,20 +74,35 @@ pub(crate) fn outside(outside: &Outside, log: &mut Log) {
 
 /// Runs the checks of the content.
 pub(crate) fn content(subject: &Subject, log: &mut Log) {
+    if subject.lacks_wal() {
+        log.skip("what was written last", WITHOUT_WAL);
+    }
+    let mut fault = None;
     for check in CONTENT {
         if subject.budget.is_spent() {
             log.skip(check.name, TIME);
             continue;
         }
         subject.allow(std::time::Duration::MAX);
-        match (check.run)(subject, log) {
+        let ended = match check.run {
+            Run::Whole(run) => {
+                run(subject, log);
+                Ok(())
+            }
+            Run::Until(run) => run(subject, log),
+        };
+        match ended {
             Ok(()) => {}
             Err(trouble) if trouble.is_fault() => {
-                integrity::fault(&trouble, log);
+                fault = Some(trouble);
                 log.skip(check.name, "a page that it needs is broken");
             }
             Err(trouble) => log.skip(check.name, why(&trouble)),
         }
+    }
+    // The integrity check, which comes last, has said which page it is, if it came so far.
+    if let Some(trouble) = fault.filter(|_| !log.has("page_broken")) {
+        integrity::fault(&trouble, log);
     }
 }
 
@@ -76,8 +117,16 @@ fn why(trouble: &Trouble) -> String {
     }
 }
 
+/// Why a file is seen only in part.
+const WITHOUT_WAL: &str =
+    "it is in the WAL, which cannot be read without a -shm file: checkpoint it";
+
 /// Says that not even page 1 could be read.
-pub(crate) fn unreadable(trouble: &Trouble, log: &mut Log) {
+pub(crate) fn unreadable(trouble: &Trouble, is_immutable: bool, outside: &Outside, log: &mut Log) {
+    if is_immutable && outside.has_wal_content() {
+        log.skip("the content", WITHOUT_WAL);
+        return;
+    }
     if trouble.is_fault() {
         integrity::fault(trouble, log);
     }

@@ -101,6 +101,12 @@ impl Finding {
         self
     }
 
+    /// With another mend.
+    pub(crate) fn mend(mut self, mend: Mend) -> Self {
+        self.mend = mend;
+        self
+    }
+
     /// With what it costs on this file.
     pub(crate) fn cost(mut self, cost: impl Into<String>) -> Self {
         self.cost = cost.into();

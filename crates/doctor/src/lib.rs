@@ -2,7 +2,7 @@
 //!
 //! [`examine`] looks at a file from outside (its companions, its disk, who holds which lock), opens
 //! it without touching it, and runs the checks of `checks.rs` within a budget of time. Each
-//! [`Finding`] has a code of the [`CATALOGUE`], the evidence, the cost and the mend.
+//! [`Finding`] has a code of the [`catalogue()`], the evidence, the cost and the mend.
 //!
 //! # Invariants
 //! - Nothing is written, created or deleted: no WAL, no journal, no time stamp but the last access.
@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use engine::Encryption;
 
-pub use catalogue::{CATALOGUE, Entry, entry};
+pub use catalogue::{Entry, catalogue, entry};
 pub use error::{Error, Result};
 pub use figure::bytes as bytes_text;
 pub use finding::{Finding, Mend, Severity};

@@ -116,6 +116,13 @@ pub(crate) fn held(main: Inode, shm: Option<Inode>) -> BTreeSet<Held> {
     of_sqlite.filter(|held| held.pid != own).collect()
 }
 
+/// Does any connection have this `-shm` file open?
+pub(crate) fn is_connected(shm: Option<Inode>) -> bool {
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let mut lines = locks.lines().filter_map(parse);
+    lines.any(|line| Some(line.inode) == shm && line.covers(DEAD_MAN_BYTE))
+}
+
 struct Line {
     pid: i32,
     is_write: bool,
@@ -184,11 +191,7 @@ mod tests {
         });
         let locks: Vec<(i32, String)> = locks.collect();
         let locks: Vec<(i32, &str)> = locks.iter().map(|(pid, name)| (*pid, &**name)).collect();
-        assert_eq!(locks, expected, "{lines:?}", lines = lines_of(&locks));
-    }
-
-    fn lines_of(locks: &[(i32, &str)]) -> usize {
-        locks.len()
+        assert_eq!(locks, expected);
     }
 
     #[test]

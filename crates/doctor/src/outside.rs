@@ -34,6 +34,8 @@ pub(crate) struct Outside {
     pub(crate) wal: Option<Wal>,
     pub(crate) has_shm: bool,
     pub(crate) journal: Option<Journal>,
+    /// A transaction was begun and never ended: what is in the file is not to be believed.
+    pub(crate) is_hot: bool,
     pub(crate) users: Users,
     pub(crate) watch: Watch,
     pub(crate) file_system: Option<String>,
@@ -50,7 +52,7 @@ pub(crate) struct Stamp {
 }
 
 /// A rollback journal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Journal {
     pub(crate) bytes: u64,
     /// Its header was not zeroed: the transaction never ended.
@@ -67,6 +69,8 @@ pub(crate) struct Watch {
     /// Nothing was committed meanwhile.
     pub(crate) is_still: bool,
     pub(crate) index: Option<WalIndex>,
+    /// Some connection has the `-shm` file open.
+    pub(crate) is_connected: bool,
 }
 
 /// Where SQLite puts temporary files.
@@ -87,14 +91,21 @@ impl Outside {
         fs::File::open(&path).map_err(io(&path))?;
         let header = read_start(&path, HEADER_SIZE).and_then(|bytes| Header::parse(&bytes));
         let directory = path.parent().unwrap_or(Path::new("/"));
+        let before = Journal::of(&path);
+        let watch = Watch::of(&path, WATCH_TIME.min(budget.left() / 4));
+        let (stamp, journal) = (Stamp::of(&path)?, Journal::of(&path));
+        // One that is just being written has somebody's lock, or is gone by now.
+        let is_written = watch.held.iter().any(|held| held.lock.excludes());
+        let is_same = before == journal && journal.as_ref().is_some_and(|it| it.has_header);
         Ok(Self {
-            stamp: Stamp::of(&path)?,
+            is_hot: is_same && !is_written && stamp.bytes > 0,
+            stamp,
             header,
             wal: Wal::of(&path),
             has_shm: beside(&path, "-shm").exists(),
-            journal: Journal::of(&path),
+            journal,
             users: processes::users(&path),
-            watch: Watch::of(&path, WATCH_TIME.min(budget.left() / 4)),
+            watch,
             file_system: engine::file_system(&path),
             free_bytes: free_bytes(directory),
             temp: temp(places),
@@ -104,7 +115,10 @@ impl Outside {
 
     /// Somebody has the file open, or may have: another user's process, or another machine.
     pub(crate) fn may_be_in_use(&self) -> bool {
-        !self.users.processes.is_empty() || !self.watch.held.is_empty() || self.is_networked()
+        !self.users.processes.is_empty()
+            || self.users.unseen_count > 0
+            || !self.watch.held.is_empty()
+            || self.is_networked()
     }
 
     pub(crate) fn is_networked(&self) -> bool {
@@ -114,14 +128,6 @@ impl Outside {
     /// Content that is only in the WAL.
     pub(crate) fn has_wal_content(&self) -> bool {
         self.wal.as_ref().is_some_and(|wal| wal.bytes > 0)
-    }
-
-    /// A transaction was begun and never ended: what is in the file is not to be believed.
-    pub(crate) fn has_hot_journal(&self) -> bool {
-        let is_written = self.watch.held.iter().any(|held| held.lock.excludes());
-        !is_written
-            && self.stamp.bytes > 0
-            && self.journal.as_ref().is_some_and(|journal| journal.has_header)
     }
 }
 
@@ -146,7 +152,8 @@ impl Watch {
     /// Looks once; where a lock is held, again and again, until it is let go or the time is over.
     fn of(path: &Path, time: Duration) -> Self {
         let Some(main) = Inode::of(path) else { return Self::default() };
-        let look = || locks::held(main, Inode::of(&beside(path, "-shm")));
+        let shm = || Inode::of(&beside(path, "-shm"));
+        let look = || locks::held(main, shm());
         let state = || (WalIndex::of(path), Stamp::of(path).ok());
         let (started, first) = (clock::now(), state());
         let mut watch = Self {
@@ -180,6 +187,7 @@ impl Watch {
             _ => true,
         });
         watch.index = last.0;
+        watch.is_connected = (0..READS_PER_LOOK).any(|_| locks::is_connected(shm()));
         watch
     }
 }
@@ -240,6 +248,27 @@ fn temp(places: &Places) -> Option<Temp> {
 fn is_usable(path: &Path) -> bool {
     use rustix::fs::Access;
     path.is_dir() && rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+impl Outside {
+    /// A file of so many bytes that nobody uses, on a local disk with room.
+    pub(crate) fn sample(bytes: u64) -> Self {
+        Self {
+            path: "/srv/a.db".into(),
+            stamp: Stamp { bytes, modified: None },
+            header: None,
+            wal: None,
+            has_shm: false,
+            journal: None,
+            is_hot: false,
+            users: Users::default(),
+            watch: Watch::default(),
+            file_system: Some("ext4".to_owned()),
+            free_bytes: Some(u64::MAX),
+            temp: None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -41,10 +41,8 @@ pub(crate) struct Cell<'a> {
     pub(crate) rowid: Option<i64>,
     /// All of it.
     pub(crate) payload_size: u64,
-    /// What of it is on this page.
+    /// What of it is on this page; the rest is in a chain of overflow pages.
     pub(crate) local: &'a [u8],
-    /// The first page of the rest; 0 if there is none.
-    pub(crate) overflow: u32,
 }
 
 impl Page {
@@ -105,17 +103,13 @@ impl Page {
         };
         let local_size = self.local_size(size);
         let local = self.bytes[..self.usable].get(at..at + local_size).ok_or_else(outside)?;
-        let overflow = if u64::try_from(local_size).expect("pages are small") < size {
-            let end = at + local_size;
-            let next = u32_at(&self.bytes[..self.usable], end).ok_or_else(outside)?;
+        if u64::try_from(local_size).expect("pages are small") < size {
+            let next = u32_at(&self.bytes[..self.usable], at + local_size).ok_or_else(outside)?;
             if next < 2 {
                 return Err(self.wrong("an overflow chain without a page"));
             }
-            next
-        } else {
-            0
-        };
-        Ok(Cell { rowid, payload_size: size, local, overflow })
+        }
+        Ok(Cell { rowid, payload_size: size, local })
     }
 
     /// Bytes that hold nothing: between pointers and cells, in freed cells, in fragments.

@@ -93,6 +93,10 @@ impl Log {
         self.skipped.push(Skipped { what: what.into(), why: why.into() });
     }
 
+    pub(crate) fn has(&self, code: &str) -> bool {
+        self.findings.iter().any(|finding| finding.code == code)
+    }
+
     /// Takes back what was found wrong in the pages.
     pub(crate) fn forget_faults(&mut self) {
         self.findings.retain(|finding| finding.code != "page_broken");

@@ -176,78 +176,25 @@ pub(crate) fn quoted(name: &str) -> String {
     if is_plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
+/// A path in a shell's command line.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// Words that an SQL text does not take for a name, or that do harm as one
 /// (<https://sqlite.org/lang_keywords.html>); others it takes.
 fn is_keyword(name: &str) -> bool {
-    const KEYWORDS: &[&str] = &[
-        "add",
-        "all",
-        "alter",
-        "and",
-        "as",
-        "autoincrement",
-        "between",
-        "case",
-        "check",
-        "collate",
-        "commit",
-        "constraint",
-        "create",
-        "cross",
-        "current_date",
-        "current_time",
-        "current_timestamp",
-        "default",
-        "deferrable",
-        "delete",
-        "distinct",
-        "drop",
-        "else",
-        "escape",
-        "except",
-        "exists",
-        "foreign",
-        "from",
-        "full",
-        "group",
-        "having",
-        "in",
-        "index",
-        "inner",
-        "insert",
-        "intersect",
-        "into",
-        "is",
-        "isnull",
-        "join",
-        "left",
-        "limit",
-        "natural",
-        "not",
-        "nothing",
-        "notnull",
-        "null",
-        "on",
-        "or",
-        "order",
-        "outer",
-        "primary",
-        "references",
-        "returning",
-        "right",
-        "select",
-        "set",
-        "table",
-        "then",
-        "to",
-        "transaction",
-        "union",
-        "unique",
-        "update",
-        "using",
-        "values",
-        "when",
-        "where",
-    ];
-    KEYWORDS.contains(&name.to_ascii_lowercase().as_str())
+    const KEYWORDS: &str = "add all alter and as autoincrement between case check collate commit \
+        constraint create cross current_date current_time current_timestamp \
+        default deferrable delete distinct drop else escape except exists foreign \
+        from full group having in index inner insert intersect into is isnull join \
+        left limit natural not nothing notnull null on or order outer primary \
+        references returning right select set table then to transaction union \
+        unique update using values when where";
+    KEYWORDS.split(' ').any(|keyword| keyword.eq_ignore_ascii_case(name))
 }

@@ -87,7 +87,12 @@ impl Subject {
         }
         let (mut db, cipher) = open(&outside, encryption, Untouched::Immutable, budget)?;
         let mut header = read_header(&db);
-        let how = header.as_ref().map_or(Untouched::Immutable, |header| how(&outside, header));
+        // A checkpoint that was cut short leaves a main file that cannot be read without its WAL.
+        let is_wal = match (&header, &outside.header) {
+            (Ok(header), _) | (Err(_), Some(header)) => header.is_wal,
+            (Err(_), None) => outside.has_wal_content(),
+        };
+        let how = how(&outside, is_wal);
         if how == Untouched::Shared {
             drop(db);
             db = open(&outside, encryption, how, budget)?.0;
@@ -96,7 +101,7 @@ impl Subject {
         let header = match header {
             Ok(header) => header,
             Err(trouble) => {
-                checks::unreadable(&trouble, log);
+                checks::unreadable(&trouble, how == Untouched::Immutable, &outside, log);
                 return Ok(Err(About { cipher: Some(cipher_name(cipher)), ..About::of(&outside) }));
             }
         };
@@ -115,6 +120,10 @@ impl Subject {
         match schema::read(&subject.db) {
             Ok(tables) => subject.tables = tables,
             Err(error) => checks::schema_unreadable(&error, log),
+        }
+        for sql in &subject.queries {
+            let prepared = subject.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}"));
+            prepared.map_err(|source| Error::InvalidQuery { sql: sql.clone(), source })?;
         }
         subject.sample(log);
         Ok(Ok(subject))
@@ -186,11 +195,16 @@ impl Subject {
         about
     }
 
+    /// The file's WAL has content that is not looked at: only its main part is.
+    pub(crate) fn lacks_wal(&self) -> bool {
+        self.how == Untouched::Immutable && self.header.is_wal && self.outside.has_wal_content()
+    }
+
     /// Trees in two rounds, so that none of many is left out for the sake of one.
     fn sample(&mut self, log: &mut Log) {
         let roots: Vec<u32> = self.tables.iter().flat_map(Table::roots).collect();
         let end = self.budget.elapsed() + self.budget.left() / SAMPLE_SHARE;
-        let mut random = Random::new();
+        let mut random = Random::of(0);
         for ways in [WAYS_FIRST, WAYS_MAX] {
             for root in &roots {
                 if self.budget.elapsed() >= end {
@@ -228,6 +242,19 @@ impl Subject {
         }
         self.samples.insert(root, sample);
         Ok(())
+    }
+
+    /// Looks at some more leaves of a tree, others for another seed. Returns how many.
+    pub(crate) fn more_leaves(&self, root: u32, seed: u64) -> Result<usize, Trouble> {
+        let (mut random, mut more) = (Random::of(seed), Sample::default());
+        self.allow(Duration::MAX);
+        self.in_snapshot(|| {
+            for _ in 0..WAYS_AT_ONCE {
+                more.descend(root, &|page| self.page(page), &mut random)?;
+            }
+            Ok(())
+        })?;
+        Ok(more.leaves_seen())
     }
 
     /// Several reads of one state of the file.
@@ -287,11 +314,11 @@ fn why_closed(outside: &Outside) -> Option<&'static str> {
     if outside.stamp.bytes == 0 {
         return Some("the file is empty");
     }
-    outside.has_hot_journal().then_some("an unfinished transaction must be rolled back first")
+    outside.is_hot.then_some("an unfinished transaction must be rolled back first")
 }
 
-fn how(outside: &Outside, header: &Header) -> Untouched {
-    if header.is_wal {
+fn how(outside: &Outside, is_wal: bool) -> Untouched {
+    if is_wal {
         let is_served = outside.has_shm && outside.wal.is_some();
         if is_served { Untouched::Shared } else { Untouched::Immutable }
     } else if outside.may_be_in_use() {

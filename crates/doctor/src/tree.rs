@@ -151,6 +151,7 @@ impl Sample {
 
 impl Way {
     fn of(page: &Page, weight: f64, inherited: f64) -> Result<Self, Trouble> {
+        page.check()?;
         let count = page.cells_count;
         let cells = float(count.try_into().expect("pages are small"));
         let taken = count.min(ROWS_PER_LEAF_MAX);
@@ -192,8 +193,9 @@ fn child(page: &Page, index: usize, read: &Read<'_>) -> Result<Page, Trouble> {
 pub(crate) struct Random(u64);
 
 impl Random {
-    pub(crate) const fn new() -> Self {
-        Self(0x5741_5256)
+    /// Another sequence for each seed.
+    pub(crate) const fn of(seed: u64) -> Self {
+        Self(seed)
     }
 
     /// One of 0 to `count` - 1.

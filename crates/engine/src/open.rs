@@ -178,13 +178,13 @@ fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
 
 fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<Option<Cipher>> {
     if is_empty {
-        return Ok(encryption.secret().map(|(_, cipher)| candidates(&cipher)[0]));
+        return Ok(encryption.secret().map(|(_, cipher)| candidates(cipher.as_ref())[0]));
     }
     let found = find_cipher_of_page_1(path, encryption);
     if let (Err(Error::WrongKey { .. }), Some((secret, cipher))) = (&found, encryption.secret())
         && has_wal(path)
     {
-        for cipher in candidates(&cipher) {
+        for cipher in candidates(cipher.as_ref()) {
             if opens_with_wal(path, secret, *cipher)? {
                 return Ok(Some(*cipher));
             }
@@ -193,8 +193,8 @@ fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<O
     found
 }
 
-fn candidates(cipher: &Option<Cipher>) -> &[Cipher] {
-    cipher.as_ref().map_or(DEFAULT_CIPHERS, std::slice::from_ref)
+fn candidates(cipher: Option<&Cipher>) -> &[Cipher] {
+    cipher.map_or(DEFAULT_CIPHERS, std::slice::from_ref)
 }
 
 /// The cipher by which the key opens page 1 of the main file.
@@ -202,7 +202,7 @@ fn find_cipher_of_page_1(path: &Path, encryption: &Encryption) -> Result<Option<
     let Some((secret, cipher)) = encryption.secret() else {
         return if opens(path, None)? { Ok(None) } else { Err(wrong_key(path)) };
     };
-    for cipher in candidates(&cipher) {
+    for cipher in candidates(cipher.as_ref()) {
         if opens(path, Some((secret, *cipher)))? {
             return Ok(Some(*cipher));
         }

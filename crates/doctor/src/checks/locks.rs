@@ -35,9 +35,10 @@ fn finding(outside: &Outside, process: &Process, locks: &[Lock]) -> Finding {
     let names: Vec<String> = locks.iter().map(|lock| lock.name()).collect();
     let who = process.title();
     let is_reader = locks == [Lock::Shared];
-    let (what, cost) = match is_reader {
-        true => ("keeps a read transaction open", "Nobody can commit a write until it ends."),
-        false => ("keeps a write transaction open", "Nobody else can write until it ends."),
+    let (what, cost) = if is_reader {
+        ("keeps a read transaction open", "Nobody can commit a write until it ends.")
+    } else {
+        ("keeps a write transaction open", "Nobody else can write until it ends.")
     };
     let mend = match process.pid {
         ..=0 => Mend::Advice("End the transaction; see who has the file open.".to_owned()),

@@ -54,6 +54,18 @@ fn encrypted_files_get_the_same_findings() {
 }
 
 #[test]
+fn a_cipher_without_tags_is_named() {
+    let bed = Bed::new();
+    for (cipher, expected) in [(Cipher::Aes256Cbc, true), (Cipher::ChaCha20, false)] {
+        let path = bed.at(cipher.name());
+        let encryption = passphrase("hasen", Some(cipher));
+        make(&path, &encryption);
+        let found = codes(&report(&path, &encryption)).contains(&"cipher_unauthenticated");
+        assert_eq!(found, expected, "{cipher}");
+    }
+}
+
+#[test]
 fn a_page_that_somebody_changed_does_not_authenticate() {
     let bed = Bed::new();
     let path = bed.at("a.db");

@@ -1,8 +1,14 @@
 //! Files that other processes have open, and what they keep each other from.
 
+use std::fs;
+
 use doctor::Severity;
 
 use crate::bed::{Bed, Shell, codes, report, the};
+
+/// 20 MB in a table `t`.
+const ROWS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+     INSERT INTO t SELECT printf('%01000d', i) FROM n;";
 
 #[test]
 fn who_keeps_the_write_lock_is_named() {
@@ -49,4 +55,80 @@ fn a_file_that_is_written_now_says_who_and_skips_the_rest() {
     let report = report(&path);
     assert_eq!(codes(&report)[0], "database_locked");
     assert!(report.skipped.iter().any(|skipped| skipped.why.contains("locked")), "{report:#?}");
+}
+
+#[test]
+fn a_reader_that_pins_the_wal_is_named() {
+    let bed = Bed::new();
+    let path = bed.make("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let mut reader = Shell::start(&path, "SELECT 1;");
+    let mut writer = Shell::start(&path, ROWS);
+    // The WAL has gone into the file: its reader pins nothing.
+    reader.run("BEGIN; SELECT count(*) FROM t;");
+    assert!(!codes(&report(&path)).contains(&"wal_pinned"));
+
+    writer.run("UPDATE t SET x = x || '!';");
+    let finding = the(&report(&path), "wal_pinned");
+    assert_eq!(finding.fields["process"]["pid"], reader.pid(), "{finding:?}");
+    assert!(finding.fields["behind_pages"].as_u64() > Some(4_000), "{finding:?}");
+
+    reader.run("COMMIT;");
+    assert!(!codes(&report(&path)).contains(&"wal_pinned"));
+}
+
+#[test]
+fn a_wal_that_nobody_checkpoints_is_found() {
+    let bed = Bed::new();
+    let sql = "PRAGMA journal_mode = WAL; CREATE TABLE t (x);";
+    let path = bed.make("a.db", sql);
+    let _shell = Shell::start(&path, &format!("PRAGMA wal_autocheckpoint = 0; {ROWS}"));
+    let finding = the(&report(&path), "wal_large");
+    assert_eq!(finding.fields["is_copied"], false);
+    assert!(finding.fields["wal_bytes"].as_u64() > Some(20_000_000), "{finding:?}");
+
+    let path = bed.make("b.db", sql);
+    let _shell = Shell::start(&path, "INSERT INTO t VALUES (1);");
+    assert!(!codes(&report(&path)).contains(&"wal_large"));
+}
+
+#[test]
+fn what_a_killed_process_left_is_found() {
+    let bed = Bed::new();
+    let path = bed.make("wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let shell = Shell::start(&path, "INSERT INTO t VALUES (1);");
+    assert!(!codes(&report(&path)).contains(&"wal_left_behind"));
+    drop(shell);
+    let finding = the(&report(&path), "wal_left_behind");
+    assert_eq!(finding.fields["wal_bytes"], fs::metadata(bed.at("wal.db-wal")).unwrap().len());
+
+    let path = bed.make("journal.db", &format!("CREATE TABLE t (x); {ROWS}"));
+    // More pages than the cache holds are written before the commit.
+    let spill = "PRAGMA cache_size = 10; BEGIN; UPDATE t SET x = x || '!';";
+    let shell = Shell::start(&path, spill);
+    assert!(!codes(&report(&path)).contains(&"hot_journal"));
+    drop(shell);
+    let found = report(&path);
+    let finding = the(&found, "hot_journal");
+    assert_eq!(finding.severity, Severity::Error);
+    assert!(found.skipped.iter().any(|skipped| skipped.why.contains("rolled back")), "{found:#?}");
+    // It was not rolled back by us.
+    assert!(fs::metadata(bed.at("journal.db-journal")).unwrap().len() > 1_000_000);
+}
+
+#[test]
+fn a_rollback_journal_is_named_by_how_many_use_it() {
+    let bed = Bed::new();
+    let path = bed.make("a.db", "CREATE TABLE t (x)");
+    let modes = || {
+        let found = codes(&report(&path));
+        ["not_wal", "rollback_journal_shared"].map(|code| found.contains(&code))
+    };
+    assert_eq!(modes(), [false, false]);
+    let mut one = Shell::start(&path, "SELECT * FROM t;");
+    assert_eq!(modes(), [true, false]);
+    let two = Shell::start(&path, "SELECT * FROM t;");
+    assert_eq!(modes(), [false, true]);
+    drop(two);
+    one.run("PRAGMA journal_mode = WAL; SELECT * FROM t;");
+    assert_eq!(modes(), [false, false]);
 }

@@ -6,5 +6,6 @@ mod bed;
 mod encrypted;
 mod findings;
 mod in_use;
+mod queries;
 mod refused;
 mod untouched;

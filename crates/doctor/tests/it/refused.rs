@@ -27,7 +27,7 @@ fn what_is_no_database_is_refused() {
     }
     let locked = bed.at("locked.db");
     healthy(&locked);
-    fs::set_permissions(&locked, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&locked, Permissions::from_mode(0o000)).unwrap();
     // Root may read everything.
     if fs::File::open(&locked).is_err() {
         assert_eq!(refusal(&locked).code(), "no_permission");

@@ -1,0 +1,236 @@
+//! What is wrong in a file: pages, tables, indexes, statistics.
+
+use super::Entry;
+use crate::finding::Severity::{Error, Info, Warning};
+
+pub(super) const CONTENT: &[Entry] = &[
+    Entry {
+        code: "auto_vacuum_off",
+        severity: Info,
+        title: "auto_vacuum is off in a file with many free pages",
+        why: "Without auto_vacuum, free pages go back to the file system by VACUUM alone, which \
+              writes the whole file anew and locks it meanwhile. With INCREMENTAL they can be \
+              given back in small steps.",
+        source: "https://sqlite.org/pragma.html#pragma_auto_vacuum",
+        how: "The file has the finding fragmented, and its header says that there is no \
+              auto_vacuum.",
+        mend: "Where rows are deleted all the time: PRAGMA auto_vacuum = INCREMENTAL, one \
+              VACUUM, and then PRAGMA incremental_vacuum now and then. It costs a little at each \
+              change of the file's size.",
+    },
+    Entry {
+        code: "blob_before_columns",
+        severity: Warning,
+        title: "large values stand before small columns",
+        why: "A row that does not fit its page goes on in a chain of overflow pages. To read a \
+              column behind a large value, SQLite walks that chain from its start, one page \
+              after the other.",
+        source: "https://sqlite.org/fileformat.html#cell_payload_overflow_pages",
+        how: "In sampled rows, where the columns begin: on average, a small column (64 bytes or \
+              less) is one overflow page or more into the row. The cost is measured on these \
+              rows, in memory, as they are and with the small columns first.",
+        mend: "Make the table anew with the large columns last, or put them into a table of \
+              their own.",
+    },
+    Entry {
+        code: "cipher_unauthenticated",
+        severity: Info,
+        title: "the cipher does not authenticate its pages",
+        why: "aes256cbc keeps others from reading the file, not from changing it: a changed page \
+              decrypts to something, and nobody notices. chacha20, aegis, ascon128 and sqlcipher \
+              keep a tag with each page.",
+        source: "https://utelle.github.io/SQLite3MultipleCiphers/docs/ciphers/cipher_overview/",
+        how: "The file opens as aes256cbc.",
+        mend: "VACUUM INTO a file with another cipher.",
+    },
+    Entry {
+        code: "descending_ignored",
+        severity: Warning,
+        title: "DESC in an index is ignored",
+        why: "A schema of a format before 4 knows no descending indexes: DESC is read, and \
+              ignored. A query that relies on it sorts.",
+        source: "https://sqlite.org/fileformat.html#schema_format_number",
+        how: "The schema format in the header is below 4, and an index has a descending column.",
+        mend: "PRAGMA legacy_file_format = OFF, then VACUUM.",
+    },
+    Entry {
+        code: "foreign_key_mismatch",
+        severity: Error,
+        title: "a foreign key refers to no unique key",
+        why: "The columns that a foreign key refers to must be the primary key or have a UNIQUE \
+              index on exactly them. Otherwise, with foreign keys on, each write to these tables \
+              fails with \"foreign key mismatch\".",
+        source: "https://sqlite.org/foreignkeys.html#fk_indexes",
+        how: "PRAGMA foreign_key_check says so.",
+        mend: "A UNIQUE index on the columns of the parent.",
+    },
+    Entry {
+        code: "foreign_key_unindexed",
+        severity: Warning,
+        title: "a foreign key has no index on its own columns",
+        why: "When a parent row is deleted or its key changes, SQLite looks for its children. \
+              Without an index on their columns it scans the table of the children, for each row.",
+        source: "https://sqlite.org/foreignkeys.html#fk_indexes",
+        how: "No index begins with the columns of the foreign key, and its table has about 10,000 \
+              rows or more. With foreign keys off, and in a table whose parents never go, it \
+              costs nothing.",
+        mend: "An index on these columns.",
+    },
+    Entry {
+        code: "foreign_key_violated",
+        severity: Error,
+        title: "rows refer to rows that are not there",
+        why: "SQLite checks foreign keys only on connections that turned it on. Whatever wrote \
+              these rows had not.",
+        source: "https://sqlite.org/pragma.html#pragma_foreign_key_check",
+        how: "PRAGMA foreign_key_check, table by table, the smallest first, in at most half of \
+              the time that is left; up to 1,000 rows are counted in each.",
+        mend: "Mend the rows; then PRAGMA foreign_keys = ON on every connection.",
+    },
+    Entry {
+        code: "fragmented",
+        severity: Warning,
+        title: "much of the file is free pages",
+        why: "Pages of deleted rows stay in the file until it is vacuumed. They make it larger, \
+              and its rows more scattered, than they need be.",
+        source: "https://sqlite.org/lang_vacuum.html",
+        how: "Free pages, as the file's header counts them, are 15 % of the file or more, and 1 \
+              MB or more.",
+        mend: "VACUUM; or, with auto_vacuum = INCREMENTAL, PRAGMA incremental_vacuum.",
+    },
+    Entry {
+        code: "identity_unset",
+        severity: Info,
+        title: "application_id or user_version is not set",
+        why: "application_id tells what a file is, to file(1) too; user_version tells which \
+              version of its schema it has, where a migration tool keeps that nowhere else.",
+        source: "https://sqlite.org/pragma.html#pragma_application_id",
+        how: "They are 0 in the header, and there is a table of a migration tool.",
+        mend: "PRAGMA application_id and PRAGMA user_version, once.",
+    },
+    Entry {
+        code: "index_collation",
+        severity: Warning,
+        title: "an index sorts by other rules than its column",
+        why: "SQLite uses an index only for comparisons by the collation that the index has. A \
+              comparison takes the collation of its column, so such an index serves only queries \
+              that say COLLATE.",
+        source: "https://sqlite.org/queryplanner.html",
+        how: "The collation of the first column of the index differs from that of the column.",
+        mend: "Declare the collation on the column, or say COLLATE in the queries, or drop the \
+              index.",
+    },
+    Entry {
+        code: "index_duplicate",
+        severity: Warning,
+        title: "an index is a copy of another",
+        why: "Each index is kept up to date by every insert and delete, and takes room. The \
+              planner uses one of the two. A UNIQUE or PRIMARY KEY constraint makes an index by \
+              itself, and an INTEGER PRIMARY KEY is the order of the table.",
+        source: "https://sqlite.org/lang_createtable.html#unique_constraints",
+        how: "The same columns with the same collations and directions; neither is partial or on \
+              an expression; no unique index is given up for one that is not.",
+        mend: "Drop the one that was created.",
+    },
+    Entry {
+        code: "index_prefix",
+        severity: Warning,
+        title: "an index is the start of another",
+        why: "An index on (a, b) answers what an index on (a) answers. The shorter one is a \
+              little quicker for queries by a alone; it costs room and each write.",
+        source: "https://sqlite.org/queryplanner.html#_multi_column_indices",
+        how: "The columns of the index begin another index, with the same collations and \
+              directions, and it has about 100 kB or more.",
+        mend: "Drop it, unless queries by that column alone are what the file is for.",
+    },
+    Entry {
+        code: "index_single_value",
+        severity: Info,
+        title: "all rows have the same value in an index",
+        why: "An index whose column has one value finds all rows or none.",
+        source: "https://sqlite.org/lang_analyze.html",
+        how: "sqlite_stat1 says so, of 1,000 rows or more: as many rows per value as there are \
+              rows.",
+        mend: "Drop it; or make it partial, where it is to find the few rows that will be \
+              different.",
+    },
+    Entry {
+        code: "page_broken",
+        severity: Error,
+        title: "a page fails integrity",
+        why: "The file is damaged: rows are lost or wrong, and writing to it spreads that.",
+        source: "https://sqlite.org/howtocorrupt.html",
+        how: "PRAGMA quick_check, table by table, the smallest first, as far as the time goes; \
+              pages sampled from the others. In an encrypted file, a page whose tag is not its \
+              own cannot be read.",
+        mend: "Take a copy of all files first. Restore a backup, or save what can be read with \
+              the shell's .recover.",
+    },
+    Entry {
+        code: "page_size_small",
+        severity: Info,
+        title: "pages are smaller than 4,096 bytes",
+        why: "Small pages make deeper trees and more calls for the same rows. Measured here, \
+              transactions on pages of 1,024 bytes ran at 0.85, and on 2,048 at 0.92, of the \
+              speed on 4,096.",
+        source: "https://sqlite.org/pgszchng2016.html",
+        how: "The size in the header; files from 10 MB on.",
+        mend: "PRAGMA page_size = 4096, then VACUUM, which takes effect outside WAL mode only.",
+    },
+    Entry {
+        code: "pages_half_empty",
+        severity: Warning,
+        title: "the pages of a table or an index are less than half full",
+        why: "Rows that were deleted here and there leave room in their pages, which only rows \
+              with neighbouring keys fill again. The cache then holds half as much.",
+        source: "https://sqlite.org/lang_vacuum.html",
+        how: "Sampled leaves are less than 50 % full, and there is 1 MB of them or more. Rows \
+              inserted in any order fill pages to about 69 %.",
+        mend: "VACUUM.",
+    },
+    Entry {
+        code: "query_index_missing",
+        severity: Warning,
+        title: "a query would use an index that is not there",
+        why: "Without it, SQLite reads every row of a table, or sorts, or builds an index for \
+              the time of the query.",
+        source: "https://sqlite.org/queryplanner.html",
+        how: "For each --query: its plan has a SCAN, a temporary B-tree or an automatic index; \
+              and of all indexes on up to three of the columns that it reads, the planner takes \
+              one, and the plan loses such a step. Tried in an empty copy of the schema, with \
+              the statistics of the file and, for the indexes that are tried, estimates from \
+              sampled rows.",
+        mend: "CREATE INDEX, as the finding says, and then ANALYZE.",
+    },
+    Entry {
+        code: "query_scans",
+        severity: Info,
+        title: "a query reads a whole table or sorts, and no index helps",
+        why: "Its time grows with the table. For a query that needs all rows that is right.",
+        source: "https://sqlite.org/eqp.html",
+        how: "As query_index_missing, but the planner takes none of the indexes, or the plan \
+              keeps its steps.",
+        mend: "Ask for less; or try an index on an expression, a partial or a descending one.",
+    },
+    Entry {
+        code: "statistics_absent",
+        severity: Warning,
+        title: "no statistics about indexes",
+        why: "Where two indexes could serve a query, the planner compares them by statistics; \
+              without, it guesses from their definitions.",
+        source: "https://sqlite.org/lang_analyze.html",
+        how: "A table with about 10,000 rows or more and two non-unique indexes or more has no \
+              row in sqlite_stat1.",
+        mend: "ANALYZE; and PRAGMA optimize when a connection closes, or once a day.",
+    },
+    Entry {
+        code: "statistics_stale",
+        severity: Warning,
+        title: "the statistics are of another time",
+        why: "The planner takes the rows that ANALYZE counted for those that there are.",
+        source: "https://sqlite.org/pragma.html#pragma_optimize",
+        how: "The rows of sqlite_stat1 and those estimated from a sample differ by a factor of \
+              10 or more, from 10,000 rows on: where PRAGMA optimize would analyse again.",
+        mend: "ANALYZE; and PRAGMA optimize when a connection closes, or once a day.",
+    },
+];

@@ -1,0 +1,188 @@
+//! Foreign keys: rows that refer to nothing, and references that no index finds.
+
+use std::time::Duration;
+
+use crate::figure::about;
+use crate::finding::{Finding, Mend};
+use crate::report::Log;
+use crate::schema::{Table, quoted, rows};
+use crate::subject::{Subject, Trouble};
+use crate::tree::Sample;
+
+/// With fewer rows a scan for the children is quick.
+const ROWS_MIN: f64 = 10_000.0;
+/// Violations counted in one table.
+const VIOLATIONS_MAX: u32 = 1_000;
+/// Violations shown.
+const ROWS_SHOWN_MAX: usize = 5;
+/// Of the time that is left, for the checking of all references.
+const SHARE: u32 = 2;
+
+/// A reference of a table to another, or to itself.
+struct Reference {
+    id: i64,
+    parent: String,
+    columns: Vec<String>,
+}
+
+pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+    let mut children = Vec::new();
+    for table in subject.user_tables() {
+        let references = references(subject, table)?;
+        for reference in &references {
+            check_index(subject, table, reference, log);
+        }
+        if !references.is_empty() {
+            let sample = subject.sample_of(table.root);
+            children.push((table, references, sample.map_or(f64::MAX, Sample::pages)));
+        }
+    }
+    children.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let end = subject.budget.elapsed() + subject.budget.left() / SHARE;
+    let (mut unreached, mut checked) = (Vec::new(), 0);
+    for (table, references, _) in &children {
+        let left = end.saturating_sub(subject.budget.elapsed());
+        match check_rows(subject, table, references, left, log) {
+            Ok(()) => checked += 1,
+            Err(trouble) if trouble.is_time() => unreached.push(table.name.as_str()),
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    log.check(format!("foreign keys of {checked} of {} tables that have any", children.len()));
+    if !unreached.is_empty() {
+        let what = format!("the references of {}", unreached.join(", "));
+        log.skip(what, "too many rows for the time");
+    }
+    Ok(())
+}
+
+fn references(subject: &Subject, table: &Table) -> rusqlite::Result<Vec<Reference>> {
+    let sql = "SELECT id, \"table\", \"from\" FROM pragma_foreign_key_list(?1) ORDER BY id, seq";
+    let columns: Vec<(i64, String, String)> =
+        rows(&subject.db, sql, [&table.name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut references: Vec<Reference> = Vec::new();
+    for (id, parent, column) in columns {
+        match references.last_mut().filter(|last| last.id == id) {
+            Some(last) => last.columns.push(column),
+            None => references.push(Reference { id, parent, columns: vec![column] }),
+        }
+    }
+    Ok(references)
+}
+
+fn check_index(subject: &Subject, table: &Table, reference: &Reference, log: &mut Log) {
+    let entries = subject.sample_of(table.root).map_or(0.0, Sample::entries);
+    if entries < ROWS_MIN || has_index(table, &reference.columns) {
+        return;
+    }
+    let (child, parent) = (&table.name, &reference.parent);
+    let columns: Vec<String> = reference.columns.iter().map(|name| quoted(name)).collect();
+    let list = columns.join(", ");
+    let name = quoted(&format!("{child}_{}", reference.columns.join("_")));
+    let mend = format!("CREATE INDEX {name} ON {} ({list});", quoted(child));
+    let what = format!("{child} ({list}) refers to {parent}, without an index");
+    let finding = Finding::new("foreign_key_unindexed", what, Mend::Sql(mend))
+        .evidence(format!("{child} has about {} rows", about(entries)))
+        .field("table", child.as_str())
+        .field("parent", parent.as_str())
+        .field("columns", reference.columns.clone())
+        .field("rows_estimated", entries.round())
+        .cost(format!("Each DELETE from {parent}, and each change of its key, scans {child}."));
+    log.find(finding);
+}
+
+/// The columns begin an index, in any order, or are the row id.
+fn has_index(table: &Table, columns: &[String]) -> bool {
+    let is_among = |name: &str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
+    let covers = |names: &mut dyn Iterator<Item = &str>| {
+        names.take(columns.len()).filter(|name| is_among(name)).count() == columns.len()
+    };
+    let by_index = table.indexes.iter().filter(|index| !index.is_partial).any(|index| {
+        covers(&mut index.columns.iter().map(|key| key.column.as_deref().unwrap_or_default()))
+    });
+    let by_key = !table.has_rowid && covers(&mut table.key_columns().into_iter());
+    by_index || by_key || table.rowid_column().is_some_and(|rowid| columns == [rowid.name.clone()])
+}
+
+fn check_rows(
+    subject: &Subject,
+    table: &Table,
+    references: &[Reference],
+    time: Duration,
+    log: &mut Log,
+) -> Result<(), Trouble> {
+    subject.allow(time);
+    let sql = format!("PRAGMA foreign_key_check({})", quoted(&table.name));
+    let mut statement = match subject.db.prepare(&sql) {
+        Ok(statement) => statement,
+        Err(error) => return mismatch(table, error, log),
+    };
+    let mut found = statement.query([])?;
+    let (mut count, mut shown, mut broken) = (0, Vec::new(), Vec::new());
+    loop {
+        let row = match found.next() {
+            Ok(row) => row,
+            Err(error) => return mismatch(table, error, log),
+        };
+        let Some(row) = row.filter(|_| count < VIOLATIONS_MAX) else { break };
+        let (rowid, parent, id): (Option<i64>, String, i64) =
+            (row.get(1)?, row.get(2)?, row.get(3)?);
+        count += 1;
+        if shown.len() < ROWS_SHOWN_MAX {
+            let row = rowid.map_or("a row".to_owned(), |rowid| format!("row {rowid}"));
+            shown.push(format!("{row} refers to nothing in {parent}"));
+        }
+        if !broken.contains(&id) {
+            broken.push(id);
+        }
+    }
+    if count > 0 {
+        let broken: Vec<&Reference> =
+            references.iter().filter(|reference| broken.contains(&reference.id)).collect();
+        log.find(violated(table, count, &shown, &broken));
+    }
+    Ok(())
+}
+
+fn violated(table: &Table, count: u32, shown: &[String], broken: &[&Reference]) -> Finding {
+    let rows = match count {
+        VIOLATIONS_MAX => format!("{VIOLATIONS_MAX} rows or more"),
+        1 => "1 row".to_owned(),
+        count => format!("{count} rows"),
+    };
+    let to: Vec<String> =
+        broken.iter().map(|it| format!("{} by {}", it.parent, it.columns.join(", "))).collect();
+    let mend = format!(
+        "PRAGMA foreign_key_check({0});    -- all of them; then delete or mend each row, and on\n\
+         PRAGMA foreign_keys = ON;    -- every connection, which keeps it from happening again",
+        quoted(&table.name)
+    );
+    let what = format!("{rows} of {} refer to nothing: {}", table.name, to.join("; "));
+    let mut finding = Finding::new("foreign_key_violated", what, Mend::Sql(mend))
+        .field("table", table.name.as_str())
+        .field("rows_count", count)
+        .field("is_all", count < VIOLATIONS_MAX)
+        .cost("Joins leave these rows out, and programs that trust the reference fail on them.");
+    for line in shown {
+        finding = finding.evidence(line);
+    }
+    finding
+}
+
+/// The parent has no unique key for the reference: a fault of the schema, of which SQLite has its
+/// own message.
+fn mismatch(table: &Table, error: rusqlite::Error, log: &mut Log) -> Result<(), Trouble> {
+    let text = error.to_string();
+    if !text.contains("foreign key mismatch") {
+        return Err(error.into());
+    }
+    let mend = "Give the parent a UNIQUE index on exactly the columns that are referred to, with \
+                their own collation.";
+    let what = format!("a foreign key of {} refers to no unique key", table.name);
+    let finding = Finding::new("foreign_key_mismatch", what, Mend::Advice(mend.to_owned()))
+        .evidence(text)
+        .field("table", table.name.as_str())
+        .cost("With foreign keys on, writes to these tables fail.");
+    log.find(finding);
+    Ok(())
+}

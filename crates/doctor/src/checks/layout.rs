@@ -1,0 +1,279 @@
+//! How rows lie in their pages: large values before small ones, pages half empty.
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use crate::clock;
+use crate::figure::{about, bytes, float, percent, whole};
+use crate::finding::{Finding, Mend};
+use crate::record::Field;
+use crate::report::Log;
+use crate::schema::{Table, quoted};
+use crate::subject::{Subject, Trouble};
+use crate::tree::{Row, Sample};
+
+/// What a column may hold, on average, to be called small.
+const SMALL_BYTES_MAX: f64 = 64.0;
+/// Overflow pages on the way to a small column, on average, from which it is worth a word.
+const WALKED_PAGES_MIN: f64 = 1.0;
+/// Tables and trees of less are read at once.
+const BYTES_MIN: f64 = 1_000_000.0;
+/// Pages that are filled in any order are about 69 % full; below half, rows are gone.
+const FILL_MIN: f64 = 0.5;
+/// What is copied for the measurement, at most.
+const MEASURED_BYTES_MAX: u64 = 8_000_000;
+const MEASURED_ROWS_MAX: usize = 200;
+const MEASURED_ROUNDS: u32 = 9;
+
+/// A column of a table's rows, as they are stored.
+struct Stored<'a> {
+    name: &'a str,
+    mean_bytes: f64,
+}
+
+pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+    let page_bytes = f64::from(subject.header.page_size);
+    for table in subject.user_tables() {
+        let Some(sample) = subject.sample_of(table.root) else { continue };
+        if sample.pages() * page_bytes >= BYTES_MIN && table.has_rowid {
+            check_order(subject, table, sample, log)?;
+        }
+    }
+    check_fill(subject, log);
+    log.check("the order of columns and the filling of pages, in samples");
+    Ok(())
+}
+
+/// Overflow pages between the start of a row and a place in it.
+fn walked(subject: &Subject, row: &Row, field: &Field) -> f64 {
+    let each = u64::from(subject.header.page_size - u32::from(subject.header.reserved_size)) - 4;
+    match field.start.checked_sub(row.local_size) {
+        Some(beyond) if row.payload_size > row.local_size => float(1 + beyond / each),
+        _ => 0.0,
+    }
+}
+
+fn check_order(
+    subject: &Subject,
+    table: &Table,
+    sample: &Sample,
+    log: &mut Log,
+) -> Result<(), Trouble> {
+    let stored = stored(table, sample);
+    let is_small = |index: usize| stored[index].mean_bytes <= SMALL_BYTES_MAX;
+    let Some(last_small) = (0..stored.len()).rev().find(|index| is_small(*index)) else {
+        return Ok(());
+    };
+    let (mut weights, mut pages) = (0.0, 0.0);
+    for row in sample.rows() {
+        weights += row.weight;
+        if let Some(field) = row.fields.get(last_small).filter(|field| field.size > 0) {
+            pages += row.weight * walked(subject, row, field);
+        }
+    }
+    let pages = pages / f64::max(weights, 1.0);
+    let large = (0..last_small).filter(|index| !is_small(*index));
+    let large: Vec<usize> = large.collect();
+    if pages < WALKED_PAGES_MIN || large.is_empty() {
+        return Ok(());
+    }
+    let last = stored[last_small].name;
+    let before: Vec<&str> = large.iter().map(|index| stored[*index].name).collect();
+    let behind = (large[0]..stored.len()).filter(|index| is_small(*index));
+    let behind: Vec<&str> = behind.map(|index| stored[index].name).collect();
+    let measured = measure(subject, table, sample, last, &behind)?;
+    let sizes = large.iter().map(|index| {
+        format!("{} of {}", stored[*index].name, bytes(whole(stored[*index].mean_bytes)))
+    });
+    let mut finding = Finding::new(
+        "blob_before_columns",
+        format!("{}: {} before {}", table.name, before.join(", "), behind.join(", ")),
+        Mend::Sql(mend(table, &before)),
+    )
+    .evidence(format!(
+        "on average {} before {last}: {pages:.1} overflow pages to walk, in {} sampled rows",
+        sizes.collect::<Vec<_>>().join(", "),
+        sample.rows().count()
+    ))
+    .field("table", table.name.as_str())
+    .field("large_columns", before.clone())
+    .field("columns_behind", behind.clone())
+    .field("overflow_pages", pages)
+    .field("rows_estimated", sample.entries().round());
+    if let Some(measured) = &measured {
+        finding = finding
+            .evidence(format!(
+                "{} of these rows, in memory: max({last}) takes {:.2} µs a row, {:.2} with the small \
+                 columns first",
+                measured.rows_count, measured.as_is_us, measured.small_first_us
+            ))
+            .field("measured_rows_count", measured.rows_count)
+            .field("as_is_us", measured.as_is_us)
+            .field("small_first_us", measured.small_first_us);
+    }
+    log.find(finding.cost(cost(table, pages, measured.as_ref())));
+    Ok(())
+}
+
+fn cost(table: &Table, pages: f64, measured: Option<&Measured>) -> String {
+    let reads =
+        format!("Where {} is not in memory, {pages:.0} more reads of a page each.", table.name);
+    match measured {
+        Some(it) if it.small_first_us > 0.0 => format!(
+            "Reading a column behind takes {:.1} times as long in memory. {reads}",
+            it.as_is_us / it.small_first_us
+        ),
+        _ => reads,
+    }
+}
+
+/// The columns as rows store them, with the mean size in the sample.
+fn stored<'a>(table: &'a Table, sample: &Sample) -> Vec<Stored<'a>> {
+    let columns = table.columns.iter().filter(|column| !column.is_virtual);
+    let mut stored: Vec<Stored<'_>> =
+        columns.map(|column| Stored { name: &column.name, mean_bytes: 0.0 }).collect();
+    let weights: f64 = sample.rows().map(|row| row.weight).sum();
+    for row in sample.rows() {
+        for (column, field) in stored.iter_mut().zip(&row.fields) {
+            column.mean_bytes += row.weight / weights.max(1.0) * float(field.size);
+        }
+    }
+    stored
+}
+
+fn mend(table: &Table, large: &[&str]) -> String {
+    let (name, key) = (&table.name, table.rowid_column().map_or("rowid", |column| &column.name));
+    let columns: Vec<String> = large.iter().map(|column| quoted(column)).collect();
+    format!(
+        "-- Make {name} anew with {0} as its last columns (https://sqlite.org/lang_altertable.html#otheralter),\n\
+         -- or keep them in a table of their own, as this begins:\n\
+         CREATE TABLE {1} ({2} INTEGER PRIMARY KEY REFERENCES {3}, {0});\n\
+         INSERT INTO {1} SELECT {2}, {0} FROM {3};",
+        columns.join(", "),
+        quoted(&format!("{name}_content")),
+        quoted(key),
+        quoted(name)
+    )
+}
+
+/// What reading a column behind the large ones costs.
+struct Measured {
+    rows_count: usize,
+    as_is_us: f64,
+    small_first_us: f64,
+}
+
+/// Reads the column in copies of the sampled rows, as they are and with the small columns first.
+fn measure(
+    subject: &Subject,
+    table: &Table,
+    sample: &Sample,
+    column: &str,
+    small: &[&str],
+) -> Result<Option<Measured>, Trouble> {
+    let stored = table.columns.iter().filter(|column| !column.is_virtual);
+    let names: Vec<&str> = stored.map(|column| column.name.as_str()).collect();
+    let is_small = |name: &&&str| small.contains(*name);
+    let mut first: Vec<&str> = names.iter().filter(is_small).copied().collect();
+    first.extend(names.iter().filter(|name| !small.contains(name)));
+    let copy = Connection::open_in_memory()?;
+    copy.execute_batch(&format!("PRAGMA page_size = {}", subject.header.page_size))?;
+    let rows_count = copy_rows(subject, table, sample, &copy, &names)?;
+    if rows_count == 0 {
+        return Ok(None);
+    }
+    let list =
+        |names: &[&str]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+    copy.execute_batch(&format!(
+        "CREATE TABLE small_first ({0}); INSERT INTO small_first SELECT {0} FROM as_is",
+        list(&first)
+    ))?;
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..MEASURED_ROUNDS {
+        for (name, times) in ["as_is", "small_first"].iter().zip(&mut times) {
+            let mut scan =
+                copy.prepare_cached(&format!("SELECT max({}) FROM {name}", quoted(column)))?;
+            let started = clock::now();
+            scan.query_row([], |_| Ok(()))?;
+            times.push((clock::now() - started).as_secs_f64());
+        }
+    }
+    let [as_is_us, small_first_us] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2] * 1e6 / float(rows_count.try_into().unwrap_or(1))
+    });
+    Ok(Some(Measured { rows_count, as_is_us, small_first_us }))
+}
+
+/// Copies sampled rows into a table `as_is` of another database. Returns how many.
+fn copy_rows(
+    subject: &Subject,
+    table: &Table,
+    sample: &Sample,
+    copy: &Connection,
+    names: &[&str],
+) -> Result<usize, Trouble> {
+    let columns: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    let columns = columns.join(", ");
+    copy.execute_batch(&format!("CREATE TABLE as_is ({columns})"))?;
+    let marks = vec!["?"; names.len()].join(", ");
+    let mut insert = copy.prepare(&format!("INSERT INTO as_is VALUES ({marks})"))?;
+    let select = format!("SELECT {columns} FROM {} WHERE rowid = ?1", quoted(&table.name));
+    let mut select = subject.db.prepare(&select)?;
+    let (mut copied, mut size) = (0, 0);
+    let stride = (sample.rows().count() / MEASURED_ROWS_MAX).max(1);
+    for row in sample.rows().step_by(stride) {
+        if copied >= MEASURED_ROWS_MAX || size + row.payload_size > MEASURED_BYTES_MAX {
+            break;
+        }
+        subject.allow(Duration::MAX);
+        let values = select.query_row([row.rowid], |row| {
+            (0..names.len()).map(|index| row.get(index)).collect::<Result<Vec<Value>, _>>()
+        });
+        match values {
+            Ok(values) => {
+                insert.execute(rusqlite::params_from_iter(values))?;
+                copied += 1;
+                size += row.payload_size;
+            }
+            // Deleted since.
+            Err(rusqlite::Error::QueryReturnedNoRows) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(copied)
+}
+
+fn check_fill(subject: &Subject, log: &mut Log) {
+    let page_bytes = f64::from(subject.header.page_size);
+    for table in subject.user_tables() {
+        let indexes = table.indexes.iter().map(|index| (index.name.as_str(), index.root));
+        for (name, root) in indexes.chain([(table.name.as_str(), table.root)]) {
+            let Some(sample) = subject.sample_of(root) else { continue };
+            let size = sample.leaves() * page_bytes;
+            if size >= BYTES_MIN && sample.fill() < FILL_MIN {
+                log.find(half_empty(name, sample, size));
+            }
+        }
+    }
+}
+
+fn half_empty(name: &str, sample: &Sample, size: f64) -> Finding {
+    let what = format!("the pages of {name} are {} full", percent(sample.fill()));
+    Finding::new("pages_half_empty", what, Mend::Sql("VACUUM;".to_owned()))
+        .evidence(format!(
+            "about {} leaf pages, {} of them looked at",
+            about(sample.leaves()),
+            sample.leaves_seen()
+        ))
+        .field("name", name)
+        .field("fill", sample.fill())
+        .field("leaves_estimated", sample.leaves().round())
+        .cost(format!(
+            "About {} of {} read and cached for nothing",
+            bytes(whole(size * (1.0 - sample.fill()))),
+            bytes(whole(size))
+        ))
+}

@@ -1,0 +1,116 @@
+//! What was chosen, or left, when the file was made.
+
+use engine::Cipher;
+
+use crate::figure::{bytes, count};
+use crate::finding::{Finding, Mend};
+use crate::report::Log;
+use crate::schema::rows;
+use crate::subject::{Subject, Trouble};
+
+/// SQLite's own since 3.12.0.
+const PAGE_SIZE: u32 = 4_096;
+/// Who has less does not feel the size of a page.
+const PAGE_SIZE_FILE_BYTES_MIN: u64 = 10_000_000;
+/// From here on an index can be descending (<https://sqlite.org/fileformat.html#schema_format_number>).
+const FORMAT_WITH_DESCENDING: u32 = 4;
+
+pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+    check_identity(subject, log);
+    check_page_size(subject, log);
+    check_format(subject, log)?;
+    if subject.cipher == Some(Cipher::Aes256Cbc) {
+        let mend = "Make a new file with chacha20 or aegis and copy the rows: VACUUM INTO with the \
+                    new key.";
+        let what = "the cipher does not authenticate its pages";
+        let finding = Finding::new("cipher_unauthenticated", what, Mend::Advice(mend.to_owned()))
+            .evidence("the file opens as aes256cbc")
+            .field("cipher", Cipher::Aes256Cbc.name())
+            .cost("Who can write to the file can change it, and nobody notices.");
+        log.find(finding);
+    }
+    Ok(())
+}
+
+/// Where migration tools note what they did.
+const MIGRATION_TABLES: &[&str] = &[
+    "__EFMigrationsHistory",
+    "__diesel_schema_migrations",
+    "__drizzle_migrations",
+    "_prisma_migrations",
+    "_sqlx_migrations",
+    "alembic_version",
+    "django_migrations",
+    "flyway_schema_history",
+    "goose_db_version",
+    "knex_migrations",
+    "refinery_schema_history",
+    "schema_migrations",
+    "typeorm_migrations",
+];
+
+/// Of files that nobody migrates, nobody asks which version they are.
+fn check_identity(subject: &Subject, log: &mut Log) {
+    let header = &subject.header;
+    let ids = [("application_id", header.application_id), ("user_version", header.user_version)];
+    let unset: Vec<&str> = ids.iter().filter(|(_, id)| *id == 0).map(|(name, _)| *name).collect();
+    let mut tables = subject.user_tables().map(|table| table.name.as_str());
+    let Some(tool) = tables.find(|name| MIGRATION_TABLES.contains(name)) else { return };
+    if unset.is_empty() {
+        return;
+    }
+    let mend = unset.iter().map(|name| format!("PRAGMA {name} = 1;    -- a number of your own"));
+    let what = format!("{} not set", unset.join(" and "));
+    let finding =
+        Finding::new("identity_unset", what, Mend::Sql(mend.collect::<Vec<_>>().join("\n")))
+            .evidence(format!("0 in the header, while {tool} keeps the version of the schema"))
+            .field("unset", unset)
+            .field("migration_table", tool)
+            .cost("A program that does not use that tool cannot tell which version this is.");
+    log.find(finding);
+}
+
+fn check_page_size(subject: &Subject, log: &mut Log) {
+    let size = subject.header.page_size;
+    if size >= PAGE_SIZE || subject.pages_bytes() < PAGE_SIZE_FILE_BYTES_MIN {
+        return;
+    }
+    let mut mend = format!("PRAGMA page_size = {PAGE_SIZE};\nVACUUM;");
+    if subject.header.is_wal {
+        mend = format!("PRAGMA journal_mode = DELETE;\n{mend}\nPRAGMA journal_mode = WAL;");
+    }
+    let pages = count(subject.pages_count());
+    let finding =
+        Finding::new("page_size_small", format!("pages of {size} bytes"), Mend::Sql(mend))
+            .evidence(format!("{pages} pages of {size} bytes, {}", bytes(subject.pages_bytes())))
+            .field("page_bytes", size)
+            .cost("Deeper trees and more calls for the same rows.");
+    log.find(finding);
+}
+
+fn check_format(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+    if subject.header.schema_format >= FORMAT_WITH_DESCENDING {
+        return Ok(());
+    }
+    // To such a file SQLite says of each index that it is ascending: only its text tells.
+    let sql = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";
+    let indexes: Vec<(String, String)> =
+        rows(&subject.db, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let is_desc = |word: &str| word.eq_ignore_ascii_case("desc");
+    let says_desc = |sql: &str| sql.split(|c: char| !c.is_alphanumeric()).any(is_desc);
+    let descending = indexes.into_iter().filter(|(_, sql)| says_desc(sql));
+    let names: Vec<String> = descending.map(|(name, _)| name).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let what = format!("DESC is ignored in {}", names.join(", "));
+    let mend = "PRAGMA legacy_file_format = OFF;\nVACUUM;".to_owned();
+    let format = subject.header.schema_format;
+    let finding = Finding::new("descending_ignored", what, Mend::Sql(mend))
+        .evidence(format!("the schema has format {format}, which knows ascending indexes only"))
+        .field("indexes", names)
+        .field("schema_format", format)
+        .cost("ORDER BY a ASC, b DESC still sorts.");
+    log.find(finding);
+    Ok(())
+}

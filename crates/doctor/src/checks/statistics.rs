@@ -1,0 +1,125 @@
+//! What the query planner believes about the tables (`sqlite_stat1`), beside what they are.
+
+use std::collections::BTreeMap;
+
+use crate::figure::about;
+use crate::finding::{Finding, Mend};
+use crate::report::Log;
+use crate::schema::{Index, Origin, Table, quoted, rows};
+use crate::subject::{Subject, Trouble};
+
+/// With fewer rows any plan is quick.
+const ROWS_MIN: f64 = 10_000.0;
+/// With fewer rows an index costs nothing to speak of.
+const SINGLE_ROWS_MIN: f64 = 1_000.0;
+/// `PRAGMA optimize` analyses a table again when its rows have changed by this factor.
+const FACTOR_STALE: f64 = 10.0;
+
+/// By index: rows, and rows per distinct value of its first column.
+type Known = BTreeMap<String, (f64, Option<f64>)>;
+
+pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+    let known = known(subject)?;
+    let mut without = Vec::new();
+    for table in subject.user_tables() {
+        let Some(sample) = subject.sample_of(table.root) else { continue };
+        let entries = sample.entries();
+        let is_large = entries >= ROWS_MIN;
+        let of_table = table.indexes.iter().find_map(|index| known.get(&index.name));
+        match of_table {
+            None if is_large && table.indexes.iter().filter(|index| matters(index)).count() > 1 => {
+                without.push((table, entries));
+            }
+            Some((rows, _)) if is_large || *rows >= ROWS_MIN => {
+                let factor =
+                    (entries.max(1.0) / rows.max(1.0)).max(rows.max(1.0) / entries.max(1.0));
+                if factor >= FACTOR_STALE {
+                    log.find(stale(table, entries, sample.error(), *rows));
+                }
+            }
+            _ => {}
+        }
+        for index in &table.indexes {
+            check_single(table, index, &known, log);
+        }
+    }
+    if !without.is_empty() {
+        log.find(absent(&without));
+    }
+    log.check(format!("statistics of {} indexes", known.len()));
+    Ok(())
+}
+
+/// A choice needs statistics: a unique index needs none, it finds one row.
+fn matters(index: &Index) -> bool {
+    index.origin == Origin::Created && !index.is_unique
+}
+
+fn known(subject: &Subject) -> Result<Known, Trouble> {
+    if !subject.tables.iter().any(|table| table.name == "sqlite_stat1") {
+        return Ok(Known::new());
+    }
+    let sql = "SELECT idx, stat FROM sqlite_stat1 WHERE idx IS NOT NULL";
+    let stats: Vec<(String, Option<String>)> =
+        rows(&subject.db, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let parse = |(index, stat): (String, Option<String>)| {
+        let stat = stat?;
+        let mut numbers = stat.split(' ').map_while(|number| number.parse::<f64>().ok());
+        Some((index, (numbers.next()?, numbers.next())))
+    };
+    Ok(stats.into_iter().filter_map(parse).collect())
+}
+
+fn absent(tables: &[(&Table, f64)]) -> Finding {
+    let names: Vec<&str> = tables.iter().map(|(table, _)| table.name.as_str()).collect();
+    let what = format!("no statistics about the indexes of {}", names.join(", "));
+    let mut finding = Finding::new("statistics_absent", what, Mend::Sql("ANALYZE;".to_owned()))
+        .field("tables", names)
+        .cost("Where two indexes would do, the planner guesses; a wrong guess can cost a scan.");
+    for (table, entries) in tables {
+        let count = table.indexes.len();
+        let rows = about(*entries);
+        finding = finding.evidence(format!("{}: about {rows} rows, {count} indexes", table.name));
+    }
+    finding
+}
+
+fn stale(table: &Table, entries: f64, error: f64, rows: f64) -> Finding {
+    let mend = Mend::Sql(format!("ANALYZE {};", quoted(&table.name)));
+    let what = format!("the statistics of {} are of another time", table.name);
+    let margin = if error > 0.0 { format!(", ± {:.0} %", 200.0 * error) } else { String::new() };
+    Finding::new("statistics_stale", what, mend)
+        .evidence(format!(
+            "sqlite_stat1 says {} rows; there are about {}{margin}",
+            about(rows),
+            about(entries)
+        ))
+        .field("table", table.name.as_str())
+        .field("rows_in_statistics", rows)
+        .field("rows_estimated", entries.round())
+        .cost("The planner chooses for a table that is not this one.")
+}
+
+/// Every row has the same value, say the statistics.
+fn check_single(table: &Table, index: &Index, known: &Known, log: &mut Log) {
+    let Some((rows, Some(per_value))) = known.get(&index.name) else { return };
+    let is_single = *rows >= SINGLE_ROWS_MIN && per_value >= rows;
+    if !is_single || index.columns.len() != 1 || index.is_partial || !matters(index) {
+        return;
+    }
+    let column = index.columns_text();
+    let what = format!("all rows of {} have the same {column}", table.name);
+    let mend = Mend::Sql(format!("DROP INDEX {};", quoted(&index.name)));
+    let finding = Finding::new("index_single_value", what, mend)
+        .evidence(format!(
+            "sqlite_stat1 of {}: {} rows, {} of each value",
+            index.name,
+            about(*rows),
+            about(*per_value)
+        ))
+        .field("table", table.name.as_str())
+        .field("index", index.name.as_str())
+        .field("rows_in_statistics", *rows)
+        .cost("It finds nothing that a scan would not; each write keeps it up to date.");
+    log.find(finding);
+}

@@ -1,0 +1,98 @@
+//! The missing index of a query, and the queries that miss none.
+
+use std::path::Path;
+
+use doctor::{Mend, Options, Report, examine};
+use engine::Encryption;
+
+use crate::bed::{Bed, codes, sql_on, the};
+use crate::findings::healthy;
+
+fn report(path: &Path, query: &str) -> Report {
+    let options = Options { queries: vec![query.to_owned()], ..Options::default() };
+    examine(path, &Encryption::None, &options).unwrap()
+}
+
+/// Asserts which index is proposed, and that it does what is said once it is there.
+#[track_caller]
+fn check_missing(query: &str, expected: &str) {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    let found = report(&path, query);
+    let finding = the(&found, "query_index_missing");
+    let Mend::Sql(mend) = &finding.mend else { panic!("{finding:?}") };
+    assert_eq!(mend, expected, "{finding:?}");
+    let plan = finding.fields["plan_after"].clone();
+
+    sql_on(&path, &format!("{mend} ANALYZE;"));
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+    let real: Vec<String> =
+        statement.raw_query().mapped(|row| row.get(3)).map(Result::unwrap).collect();
+    assert_eq!(serde_json::json!(real), plan);
+    drop(statement);
+    db.close().unwrap();
+    assert!(!codes(&report(&path, query)).contains(&"query_index_missing"));
+}
+
+#[test]
+fn the_index_that_the_planner_would_take_is_proposed() {
+    check_missing(
+        "SELECT title FROM book WHERE title = ?1",
+        "CREATE INDEX book_title ON book (title);",
+    );
+    check_missing(
+        "SELECT * FROM book WHERE title = ?1 ORDER BY year",
+        "CREATE INDEX book_title_year ON book (title, year);",
+    );
+    check_missing(
+        "SELECT b.year FROM author a JOIN book b ON b.author = a.id WHERE a.name = ?1",
+        "CREATE INDEX author_name ON author (name);",
+    );
+    check_missing(
+        "UPDATE book SET author = 7 WHERE title = ?1",
+        "CREATE INDEX book_title ON book (title);",
+    );
+}
+
+#[test]
+fn queries_that_are_well_served_get_none() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    for query in [
+        "SELECT * FROM book WHERE author = ?1 ORDER BY year",
+        "SELECT * FROM book WHERE id = ?1",
+        "INSERT INTO author (name) VALUES (?1)",
+        "SELECT 1",
+    ] {
+        let found = report(&path, query);
+        assert_eq!(codes(&found), [] as [&str; 0], "{query}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_scan_that_no_index_helps_is_told_as_such() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    for query in
+        ["SELECT sum(length(title)) FROM book", "SELECT * FROM book WHERE title LIKE '%7%'"]
+    {
+        let found = report(&path, query);
+        assert_eq!(codes(&found), ["query_scans"], "{query}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_query_that_is_none_is_refused() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    for query in ["SELEC 1", "SELECT * FROM nowhere", ""] {
+        let options = Options { queries: vec![query.to_owned()], ..Options::default() };
+        let error = examine(&path, &Encryption::None, &options).unwrap_err();
+        assert_eq!(error.code(), "invalid_query", "{query}");
+    }
+}
