@@ -55,5 +55,5 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Tuning> {
     let subject = Subject::prepare(source, plan.workload, &plan.folder, &plan.today)?;
     let found = search::search(&subject, plan.allow_unsafe, now() + plan.time, bar)?;
     bar.finish_and_clear();
-    Tuning::of(plan, &subject, found, Machine::here(&plan.folder))
+    Tuning::of(plan, &subject, &found, Machine::here(&plan.folder))
 }

@@ -156,7 +156,7 @@ impl Tuning {
     pub(super) fn of(
         plan: &Plan,
         subject: &Subject,
-        found: Search,
+        found: &Search,
         machine: Machine,
     ) -> anyhow::Result<Self> {
         let mut notes = subject.load.notes.clone();
@@ -193,7 +193,7 @@ impl Tuning {
             notes,
             today: subject.today.pairs().to_vec(),
             noise: comparisons(&found.noise),
-            tried: tried(&found, holds),
+            tried: tried(found, holds),
             recommended: recommended(subject, set)?,
             together: found.together.as_deref().filter(|_| holds).map(comparisons),
         })

@@ -68,12 +68,11 @@ impl Settings {
     /// Replaces the value, or puts it in its place.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         let place = |name: &str| ORDER.iter().position(|of| *of == name);
-        match self.0.iter_mut().find(|(of, _)| of == name) {
-            Some((_, old)) => value.clone_into(old),
-            None => {
-                let at = self.0.partition_point(|(of, _)| place(of) < place(name));
-                self.0.insert(at, (name.to_owned(), value.to_owned()));
-            }
+        if let Some((_, old)) = self.0.iter_mut().find(|(of, _)| of == name) {
+            value.clone_into(old);
+        } else {
+            let at = self.0.partition_point(|(of, _)| place(of) < place(name));
+            self.0.insert(at, (name.to_owned(), value.to_owned()));
         }
     }
 

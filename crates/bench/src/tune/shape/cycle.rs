@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_mix_has_its_proportion_and_deletes_what_it_inserted() {
         for (workload, share) in
-            [(Workload::Read, 0.95), (Workload::Mixed, 0.6), (Workload::Write, 0.1)]
+            [(Workload::Read, 95), (Workload::Mixed, 60), (Workload::Write, 10)]
         {
             let mut reads = names(&[(&["a"], 3.0), (&["b"], 1.0)]);
             let mut updates = names(&[(&["u"], 1.0)]);
@@ -113,7 +113,7 @@ mod tests {
             let cycle = mix(workload, &mut reads, &mut updates, &mut pairs);
             let count = |name: &str| cycle.iter().filter(|of| *of == name).count();
             let of_reads = count("a") + count("b");
-            assert_eq!(of_reads * 100, (share * 100.0) as usize * cycle.len());
+            assert_eq!(of_reads * 100, share * cycle.len());
             assert_eq!((count("a"), count("+x")), (of_reads / 4 * 3, count("+y")));
             let mut open: Vec<String> = Vec::new();
             for name in &cycle {

@@ -176,7 +176,9 @@ impl Shaper<'_> {
             samples.insert(name, bound.values);
         }
         let share = LOOKUP_SHARE / f64::from(u32::try_from(operations.len()).unwrap_or(1).max(1));
-        operations.iter_mut().for_each(|operation| operation.share = share);
+        for operation in &mut operations {
+            operation.share = share;
+        }
         Ok(operations)
     }
 
