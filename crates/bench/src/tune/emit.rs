@@ -14,6 +14,8 @@ mod sqlalchemy;
 
 use engine::{Pragma, Profile, Scope};
 
+use super::settings::{Safety, Settings};
+
 /// PRAGMAs to be written as code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipe {
@@ -44,6 +46,8 @@ pub const FRAMEWORKS: &[Framework] = &[
     Framework { name: "sqlalchemy", comment: "#", write: sqlalchemy::write },
 ];
 
+const LOSES: &str = "A power loss takes the last commits back; the file stays whole.";
+const CORRUPTS: &str = "UNSAFE: a power loss may corrupt the file.";
 const ONCE: &str = "Once for the file, not for each connection, while nothing else has it open:";
 
 impl Recipe {
@@ -56,6 +60,18 @@ impl Recipe {
         // Before anything that waits for a lock.
         settings.sort_by_key(|(name, _)| name != "busy_timeout");
         Self { settings, once: once.iter().map(pair).collect() }
+    }
+
+    /// What a power loss may do, if that is more than with SQLite's defaults.
+    fn risk(&self) -> Option<&'static str> {
+        let defaults = Settings::default().with("journal_mode", "DELETE");
+        let defaults = defaults.with("synchronous", "FULL");
+        let all = self.settings.iter();
+        match all.fold(defaults, |all, (name, value)| all.with(name, value)).safety() {
+            Safety::Safe => None,
+            Safety::LosesLastCommits => Some(LOSES),
+            Safety::MayCorrupt => Some(CORRUPTS),
+        }
     }
 
     /// A line of each setting.
@@ -73,12 +89,15 @@ impl Framework {
 
     /// The snippet.
     pub fn write(&self, recipe: &Recipe) -> String {
+        let comment = self.comment;
         let mut text = String::new();
+        if let Some(risk) = recipe.risk() {
+            text = format!("{comment} {risk}\n");
+        }
         if !recipe.once.is_empty() {
-            let comment = self.comment;
             let once = recipe.once.iter().map(|(name, value)| format!("PRAGMA {name} = {value};"));
             let once: Vec<String> = once.collect();
-            text = format!(
+            text += &format!(
                 "{comment} {ONCE}\n{comment}   sqlite3 app.db \"PRAGMA journal_mode = DELETE; {} VACUUM;\"\n",
                 once.join(" ")
             );
@@ -118,6 +137,22 @@ mod tests {
             assert!(code.replace('_', "").contains("5000") && code.contains("wal"), "{code}");
             assert!(!code.contains("page_size"), "{code}");
         }
+    }
+
+    #[test]
+    fn a_snippet_says_what_a_power_loss_does() {
+        let check = |name: &str, risk: Option<&str>| {
+            let recipe = Recipe::of_profile(Profile::by_name(name).unwrap());
+            assert_eq!(recipe.risk(), risk, "{name}");
+            let text = Framework::by_name("go").unwrap().write(&recipe);
+            match risk {
+                Some(risk) => assert!(text.starts_with(&format!("// {risk}\n")), "{text}"),
+                None => assert!(!text.contains("power loss"), "{text}"),
+            }
+        };
+        check("server", Some(LOSES));
+        check("synchronous-off", Some(CORRUPTS));
+        check("mail-production", None);
     }
 
     #[test]

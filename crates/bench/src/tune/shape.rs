@@ -51,7 +51,9 @@ pub(crate) fn shape(
     tables.sort_by_key(|table| std::cmp::Reverse(table.rows));
     let left_out = tables.split_off(tables.len().min(TABLES_MAX));
     if !left_out.is_empty() {
-        notes.push(format!("of {} smaller tables nothing is measured", left_out.len()));
+        let (count, tables) =
+            (left_out.len(), if left_out.len() == 1 { "table" } else { "tables" });
+        notes.push(format!("{count} smaller {tables} left out"));
     }
     let mut load = Load { rows: schema::largest_rowid(&db, &tables)?, ..Load::default() };
     let mut kept = Vec::new();
@@ -59,7 +61,7 @@ pub(crate) fn shape(
         for operation in operations::of(&db, table, &mut load.samples, &mut notes)? {
             match attempt(path, encryption, &load, &operation, &db) {
                 Ok(()) => kept.push((table, operation)),
-                Err(error) => notes.push(format!("{}: {error:#}", operation.about)),
+                Err(error) => notes.push(format!("{}: {}", operation.about, cause(&error))),
             }
         }
     }
@@ -79,6 +81,12 @@ fn open(path: &Path, encryption: &CipherAndKey) -> anyhow::Result<Connection> {
         unlock(&db, cipher, key)?;
     }
     Ok(db)
+}
+
+/// What SQLite says, without in which step it said so.
+fn cause(error: &anyhow::Error) -> String {
+    let sqlite = error.downcast_ref::<rusqlite::Error>();
+    sqlite.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Does it; of inserts, looks whether they insert.
@@ -126,6 +134,9 @@ fn about(table: &Table, kept: &[(&Table, Operation)]) -> String {
     if lookups > 0 {
         let indexes = if lookups == 1 { "index" } else { "indexes" };
         parts.insert(parts.len().min(1), format!("lookups in {lookups} {indexes}"));
+    }
+    if parts.is_empty() {
+        parts.push("nothing".to_owned());
     }
     let rows = if table.rows == 1 { "row" } else { "rows" };
     format!("{}, {} {rows}: {}", table.name, whole(table.rows), parts.join(", "))

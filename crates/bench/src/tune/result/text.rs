@@ -140,11 +140,7 @@ impl Tuning {
     fn why(&self, of: &Recommendation) -> String {
         let is_default = if of.is_default { " (SQLite's default)" } else { "" };
         let why = match of.reason {
-            Reason::Faster if of.is_once => "faster; once, then VACUUM",
-            Reason::Faster if of.pragma == "synchronous" && self.chose("synchronous") => "faster",
-            Reason::Faster if of.pragma == "synchronous" => "so that WAL loses no commit",
-            Reason::Faster if of.pragma == "journal_mode" => "faster; the file keeps WAL",
-            Reason::Faster => "faster",
+            Reason::Faster => return self.why_faster(of),
             Reason::AsToday => "as today: libraries differ in it",
             Reason::Hygiene => match of.pragma.as_str() {
                 "busy_timeout" => "not for speed: waits for a lock instead of failing",
@@ -155,9 +151,20 @@ impl Tuning {
         format!("{why}{is_default}")
     }
 
-    fn chose(&self, pragma: &str) -> bool {
-        let mut of = self.tried.iter().filter(|one| one.pragma == pragma);
-        of.any(|one| one.outcome == Outcome::Chosen)
+    fn why_faster(&self, of: &Recommendation) -> String {
+        let is_it = |one: &&Tried| one.pragma == of.pragma && one.value == of.value;
+        let tried = self.tried.iter().filter(is_it).find(|one| one.outcome == Outcome::Chosen);
+        match tried {
+            // It came with another.
+            None => "so that WAL loses no commit".to_owned(),
+            Some(one) if one.safety == Safety::MayCorrupt => {
+                format!("faster; UNSAFE: {}", one.cost)
+            }
+            Some(one) if one.pragma == "synchronous" => format!("faster; {}", one.cost),
+            Some(_) if of.is_once => "faster; once, then VACUUM".to_owned(),
+            Some(one) if one.value == "WAL" => "faster; the file keeps WAL".to_owned(),
+            Some(_) => "faster".to_owned(),
+        }
     }
 }
 

@@ -69,8 +69,10 @@ pub(super) fn read(db: &Connection) -> anyhow::Result<(Vec<Table>, Vec<String>)>
             _ => {}
         }
     }
-    if empty > 0 {
-        notes.push(format!("{empty} empty tables are left out"));
+    match empty {
+        0 => {}
+        1 => notes.push("1 empty table is left out".to_owned()),
+        many => notes.push(format!("{many} empty tables are left out")),
     }
     Ok((tables, notes))
 }
