@@ -51,6 +51,10 @@ pub(crate) struct Column {
 }
 
 impl Column {
+    pub(crate) fn says_something(&self) -> bool {
+        self.cells.iter().any(Option::is_some)
+    }
+
     pub(crate) fn is_latency(&self) -> bool {
         self.detail == LATENCY
     }
@@ -88,7 +92,7 @@ pub(crate) fn columns(table: &Table) -> Vec<Column> {
             .into_iter()
             .map(|name| of_rows(name, spread_of, &|row| row.facts.get(name).map(spread))),
     );
-    columns.retain(|column| column.cells.iter().any(Option::is_some));
+    columns.retain(Column::says_something);
     columns
 }
 
@@ -103,8 +107,17 @@ fn has_extremes(table: &Table) -> bool {
 
 /// What follows, unless nothing may.
 fn verdict(difference: &Difference) -> Option<Figure> {
-    let is_told = difference.verdict != Verdict::TooFewRounds;
-    is_told.then(|| Figure { value: difference.text.clone(), range: None })
+    (difference.verdict != Verdict::TooFewRounds).then(|| told(difference))
+}
+
+/// What follows.
+pub(crate) fn told(difference: &Difference) -> Figure {
+    Figure { value: difference.text.clone(), range: None }
+}
+
+/// A measurement without its range.
+pub(crate) fn median(of: &Spread) -> Figure {
+    Figure { range: None, ..spread(of) }
 }
 
 /// A measurement with its range.

@@ -29,6 +29,7 @@ use crate::figures::{self, Column, NONE};
 use crate::lab::Configured;
 use crate::machine::Machine;
 use crate::suite::Table;
+use crate::summary;
 
 const STYLE: &str = include_str!("html/page.css");
 /// Forbids what the page does not do anyway, so that a hole in it stays harmless.
@@ -74,6 +75,7 @@ pub(crate) fn render(page: &Page<'_>) -> String {
                     (setup(page))
                     @if page.tables.len() > TABLES_WITHOUT_CONTENTS_MAX { (contents(page.tables)) }
                 }
+                (in_short(page.tables))
                 (configurations(page.configurations))
                 main { @for table in page.tables { "\n" (section(table)) } }
                 @if !page.notes.is_empty() {
@@ -103,6 +105,32 @@ fn setup(page: &Page<'_>) -> Markup {
 /// Breaks between words, never after the hyphens of a flag.
 fn command(command: &str) -> Markup {
     html! { code { @for word in command.split(' ') { span { (word) } " " } } }
+}
+
+/// What was found, name by name.
+fn in_short(tables: &[Table]) -> Markup {
+    let findings = summary::findings(tables);
+    let baseline = summary::baseline(tables).unwrap_or("the baseline of each table");
+    html! {
+        @if !findings.is_empty() {
+            section.summary aria-labelledby="in-short" {
+                h2 id="in-short" { "In short" }
+                p { "Against " b { (baseline) } "." }
+                dl { @for finding in &findings { div {
+                    dt { (finding.name) }
+                    dd {
+                        @for (table, difference) in &finding.differs {
+                            div {
+                                a href={ "#" (table.name) } { (heading(table)) } " "
+                                (difference.text)
+                            }
+                        }
+                        @if let Some(same) = finding.same() { div { small { (same) } } }
+                    }
+                } } }
+            }
+        }
+    }
 }
 
 /// What the rows' names stand for, to be opened.

@@ -11,6 +11,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::measure::number;
+
 /// How often an interval holds the true median.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
@@ -18,8 +20,10 @@ pub(crate) const CONFIDENCE: f64 = 0.95;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The lower.
+    #[serde(deserialize_with = "number")]
     pub low: f64,
     /// The upper.
+    #[serde(deserialize_with = "number")]
     pub high: f64,
 }
 
@@ -65,6 +69,33 @@ fn bootstrapped(count: usize, rank: usize, middle: usize) -> f64 {
     }
     let share = to_f64(rank) / to_f64(count);
     (middle..=count).map(|successes| chance(count, share, successes)).sum()
+}
+
+/// What the median of a bootstrap's sample may be, and with which chance; the lower and the upper
+/// of the two in the middle in equal parts.
+fn medians(samples: &[f64]) -> Vec<(f64, f64)> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len();
+    let at_most = |rank: usize| {
+        if rank == 0 {
+            return 0.0;
+        }
+        let (lower, upper) = (count.div_ceil(2), count / 2 + 1);
+        f64::midpoint(bootstrapped(count, rank, lower), bootstrapped(count, rank, upper))
+    };
+    let chances: Vec<f64> = (0..=count).map(at_most).collect();
+    sorted.into_iter().zip(chances.windows(2)).map(|(value, of)| (value, of[1] - of[0])).collect()
+}
+
+/// The first value that has more than `tail` before it and in it.
+fn quantile<'a>(mut weighted: impl Iterator<Item = &'a (f64, f64)>, tail: f64) -> f64 {
+    let mut sum = 0.0;
+    let found = weighted.find(|(_, chance)| {
+        sum += chance;
+        sum > tail
+    });
+    found.map_or(f64::NAN, |(value, _)| *value)
 }
 
 /// The largest rank that the median lies below with a chance of at most `tail`.
@@ -132,8 +163,24 @@ impl Difference {
         Self::from_interval(interval, is_enough)
     }
 
-    /// With an interval of a ratio that was found otherwise.
-    pub(crate) fn from_interval(interval: Interval, is_enough: bool) -> Self {
+    /// Of the medians of two runs that were not made together, one of `comparisons`: `b` against
+    /// `a`.
+    pub(crate) fn between(a: &[f64], b: &[f64], comparisons: usize) -> Self {
+        let confidence = 1.0 - (1.0 - CONFIDENCE) / to_f64(comparisons.max(1));
+        let is_enough = suffices(a.len(), confidence) && suffices(b.len(), confidence);
+        let (a, b) = (medians(a), medians(b));
+        let mut ratios: Vec<(f64, f64)> = Vec::with_capacity(a.len() * b.len());
+        for (divisor, of_a) in &a {
+            ratios.extend(b.iter().map(|(median, of_b)| (median / divisor, of_a * of_b)));
+        }
+        ratios.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let tail = (1.0 - confidence) / 2.0;
+        let low = quantile(ratios.iter(), tail);
+        let high = quantile(ratios.iter().rev(), tail);
+        Self::from_interval(Interval { low, high }, is_enough)
+    }
+
+    fn from_interval(interval: Interval, is_enough: bool) -> Self {
         let Interval { low, high } = interval;
         let verdict = match () {
             () if !is_enough || !low.is_finite() || !high.is_finite() => Verdict::TooFewRounds,
@@ -236,6 +283,24 @@ mod tests {
         check(0.99, 1.01, "no difference found", Verdict::NoDifference);
         check(1.0, 1.2, "no difference found", Verdict::NoDifference);
         check(f64::NAN, f64::NAN, "too few rounds to tell", Verdict::TooFewRounds);
+    }
+
+    #[test]
+    fn two_runs_are_compared_by_their_medians() {
+        let run = |median: f64, spread: f64| -> Vec<f64> {
+            (-10..=10).map(|step| median + spread * f64::from(step)).collect()
+        };
+        let text = |a: &[f64], b: &[f64]| Difference::between(a, b, 1).text;
+        assert_eq!(text(&run(100.0, 1.0), &run(101.0, 1.0)), "no difference found");
+        assert_eq!(text(&run(100.0, 0.1), &run(80.0, 0.1)), "slower by 19–21 %");
+        assert_eq!(text(&[100.0; 5], &run(80.0, 0.1)), "too few rounds to tell");
+        assert_eq!(text(&[], &[1.0; 9]), "too few rounds to tell");
+        // As wide as a bootstrap of 100,000 draws finds it, of 6 and 7 samples.
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+        let chances: f64 = medians(&a).iter().chain(&medians(&b)).map(|(_, chance)| chance).sum();
+        assert!((chances - 2.0).abs() < 1e-12);
+        let Interval { low, high } = Difference::between(&a, &b, 1).interval;
+        assert!((3.0..=5.0).contains(&low) && (20.0..=30.0).contains(&high), "{low} {high}");
     }
 
     #[test]

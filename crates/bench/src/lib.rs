@@ -12,6 +12,7 @@
 
 pub mod bulk;
 mod changes;
+mod compare;
 mod disk;
 mod figures;
 mod html;
@@ -27,9 +28,11 @@ mod report;
 mod rivals;
 mod served;
 mod suite;
+mod summary;
 pub mod sync;
 mod text;
 pub mod tps;
 pub mod tune;
 
+pub use compare::{Compared, ComparedRow, Comparison, Source, compare};
 pub use report::Report;

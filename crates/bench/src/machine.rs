@@ -36,6 +36,7 @@ impl Machine {
         let processor =
             processor.map_or("unknown", |name| name.trim_start_matches([' ', '\t', ':']));
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let options = Connection::open_in_memory().and_then(|db| compile_options(&db));
         Self {
             processor: processor.to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
@@ -44,8 +45,14 @@ impl Machine {
             version: env!("CARGO_PKG_VERSION").into(),
             commit: env!("WARREN_COMMIT").into(),
             sqlite: rusqlite::version().into(),
-            compile_options: compile_options().unwrap_or_default(),
+            compile_options: options.unwrap_or_default(),
         }
+    }
+
+    /// Whether rates measured on one may be compared with those of the other.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let Self { processor, cores, file_system, .. } = self;
+        (processor, cores, file_system) == (&other.processor, &other.cores, &other.file_system)
     }
 }
 
@@ -58,9 +65,8 @@ impl fmt::Display for Machine {
     }
 }
 
-fn compile_options() -> rusqlite::Result<Vec<String>> {
-    let db = Connection::open_in_memory()?;
-    let mut options =
-        db.prepare("SELECT compile_options FROM pragma_compile_options ORDER BY 1")?;
-    options.query_map([], |row| row.get(0))?.collect()
+/// How the SQLite behind this connection was compiled, sorted.
+pub(crate) fn compile_options(db: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT compile_options FROM pragma_compile_options ORDER BY 1";
+    db.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::interval::{CONFIDENCE, Interval};
 
@@ -24,15 +24,29 @@ pub(crate) fn now() -> Instant {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spread {
     /// The middle one.
+    #[serde(deserialize_with = "number")]
     pub median: f64,
     /// What holds the true median 95 % of the time; the extremes, if the samples are too few.
     pub interval: Interval,
     /// The smallest.
+    #[serde(deserialize_with = "number")]
     pub min: f64,
     /// The largest.
+    #[serde(deserialize_with = "number")]
     pub max: f64,
     /// All, in the order in which they were taken.
+    #[serde(deserialize_with = "numbers")]
     pub samples: Vec<f64>,
+}
+
+/// JSON has `null` for what is not a number.
+pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+    let numbers = Vec::<Option<f64>>::deserialize(from)?;
+    Ok(numbers.into_iter().map(|number| number.unwrap_or(f64::NAN)).collect())
 }
 
 impl Spread {

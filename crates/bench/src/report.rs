@@ -60,6 +60,7 @@ impl fmt::Display for Report {
         writeln!(f, "{}\n", settings.join(", "))?;
         self.configurations.iter().try_for_each(|one| writeln!(f, "{}", text::configured(one)))?;
         write!(f, "{}", text::text(&self.tables))?;
+        write!(f, "\n{}", text::summary(&self.tables))?;
         self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
     }
 }

@@ -7,12 +7,15 @@ use std::fmt::Write;
 use crate::figures::{self, Column, NONE};
 use crate::lab::Configured;
 use crate::suite::Table;
+use crate::summary;
 
 /// What most terminals show without folding, and the width of our own lines.
 const WIDTH_MAX: usize = 100;
 /// Leaves room for the rate, the ratio and one more.
 const NAME_WIDTH_MAX: usize = 36;
 const GAP: &str = "  ";
+/// Of a paragraph's further lines.
+const INDENT: &str = "\n  ";
 
 /// Aligned columns, the tables in order.
 pub(crate) fn text(tables: &[Table]) -> String {
@@ -20,19 +23,43 @@ pub(crate) fn text(tables: &[Table]) -> String {
     tables.join("\n\n")
 }
 
+/// What was found, name by name; empty if nothing may be said.
+pub(crate) fn summary(tables: &[Table]) -> String {
+    let findings = summary::findings(tables);
+    if findings.is_empty() {
+        return String::new();
+    }
+    let baseline = summary::baseline(tables).unwrap_or("the baseline of each table");
+    let mut lines = vec![format!("\nIn short, against {baseline}:")];
+    for finding in &findings {
+        let differs = finding.differs.iter();
+        let said = differs.map(|(table, difference)| format!("{} {}", table.name, difference.text));
+        let said: Vec<String> = said.chain(finding.same()).collect();
+        let text = format!("{}: {}", finding.name, said.join("; "));
+        lines.push(figures::wrap(&text, WIDTH_MAX - INDENT.len()).join(INDENT));
+    }
+    lines.join("\n")
+}
+
 /// A configuration in a paragraph: what was set, what SQLite made of it, what it would be anyway.
 pub(crate) fn configured(one: &Configured) -> String {
     let settings: Vec<String> = one.settings.iter().map(figures::setting).collect();
     let text = format!("{}: {}. {}", one.name, one.about, settings.join(", "));
-    figures::wrap(&text, WIDTH_MAX).join("\n  ")
+    figures::wrap(&text, WIDTH_MAX).join(INDENT)
 }
 
 fn table(table: &Table) -> String {
-    let names = table.rows.iter().map(|row| figures::wrap(&row.name, NAME_WIDTH_MAX));
+    let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
+    let heading = format!("{}: {}", table.name, table.title);
+    aligned(&heading, &names, &figures::columns(table))
+}
+
+/// Columns beside the names of their rows, under a heading.
+pub(crate) fn aligned(heading: &str, names: &[&str], columns: &[Column]) -> String {
+    let names = names.iter().map(|name| figures::wrap(name, NAME_WIDTH_MAX));
     let names = Names::of(names.collect());
-    let columns = figures::columns(table);
-    let mut lines = figures::wrap(&format!("{}: {}", table.name, table.title), WIDTH_MAX);
-    for (index, block) in blocks(&columns, names.width).iter().enumerate() {
+    let mut lines = figures::wrap(heading, WIDTH_MAX);
+    for (index, block) in blocks(columns, names.width).iter().enumerate() {
         if index > 0 {
             lines.push(String::new());
         }

@@ -1,6 +1,7 @@
 //! `warren bench`: measures, side by side, on this machine.
 
 mod bulk;
+mod compare;
 mod method;
 mod pragma;
 mod reconcile;
@@ -19,6 +20,7 @@ use crate::output::Output;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Bulk(bulk::Bulk),
+    Compare(compare::Compare),
     Pragma(pragma::Pragma),
     Reconcile(reconcile::Arguments),
     Sync(sync::Sync),
@@ -28,6 +30,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Bulk(arguments) => bulk::run(arguments, output),
+        Command::Compare(arguments) => compare::run(&arguments, output),
         Command::Pragma(arguments) => pragma::run(&arguments, output),
         Command::Reconcile(arguments) => reconcile::run(arguments, output),
         Command::Sync(arguments) => sync::run(arguments, output),

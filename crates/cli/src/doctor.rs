@@ -39,10 +39,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     key: KeyArguments,
     /// Say what a code means, where that is from, how it is found and what mends it.
-    #[arg(long, value_name = "CODE", exclusive = true)]
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["file", "login", "query"])]
     explain: Option<String>,
     /// List what can be found.
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = ["file", "login", "query", "explain"])]
     list: bool,
     /// An account's vault, on the data directory; its password is asked for.
     #[arg(long, conflicts_with_all = ["file", "key_file", "passphrase_file", "cipher"])]

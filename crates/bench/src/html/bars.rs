@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::{em, heading, percent, rounds};
 use crate::figures;
-use crate::interval::Interval;
+use crate::interval::{Interval, Verdict};
 use crate::suite::{Row, Table};
 
 /// Characters of a name beside its figure on a narrow phone; SVG does not break lines by itself.
@@ -46,6 +46,7 @@ pub(super) fn chart(table: &Table) -> Markup {
     let highest = highest.filter(|max| max.is_finite()).fold(1.0, f64::max);
     let axis = Axis::linear(highest);
     let id = table.name.as_str();
+    let has_same = table.rows.iter().any(is_same);
     html! {
         figure.bars {
             svg role="img" aria-labelledby={ (id) "-chart " (id) "-below" }
@@ -59,9 +60,15 @@ pub(super) fn chart(table: &Table) -> Markup {
             figcaption {
                 "Multiples of the baseline, " b { (baseline.name) }
                 ": the median of " (rounds(table)) " as bar, " (figures::whisker(table)) " as whisker."
+                @if has_same { " Pale: no difference found." }
             }
         }
     }
+}
+
+fn is_same(row: &Row) -> bool {
+    let verdict = row.difference.as_ref().map(|difference| difference.verdict);
+    verdict == Some(Verdict::NoDifference)
 }
 
 fn scale(axis: &Axis, bottom: f64) -> Markup {
@@ -84,10 +91,11 @@ fn bar(bar: &Bar<'_>, axis: &Axis) -> Markup {
         *top += LINE;
         Some((y, line))
     });
+    let is_same = is_same(bar.row);
     let (top, middle) = (bar.bar_top(), bar.bar_top() + BAR / 2.0);
     html! {
         "\n"
-        g {
+        g class=[is_same.then_some("same")] {
             title { (bar.row.name) ": " (figure) }
             @for (y, line) in lines { text.name x="0" y=(em(y)) { (line) } }
             text.value x="100%" dx="-0.6em" y=(em(bar.top + 1.0)) { (figure.value) "×" }

@@ -1,5 +1,8 @@
+use std::sync::LazyLock;
+
 use super::sample;
 use super::*;
+use crate::interval::Difference;
 
 /// Elements of HTML that have no end; everything of SVG has one.
 const VOID: [&str; 1] = ["meta"];
@@ -83,6 +86,37 @@ fn every_row_is_there_with_its_figures() {
 }
 
 #[test]
+fn what_was_found_stands_first_and_what_was_not_is_pale() {
+    let difference = |ratio: f64| Some(Difference::of(&[ratio; 9], 2));
+    let mut tables = sample::tables();
+    tables.truncate(1);
+    for (row, ratio) in tables[0].rows.iter_mut().skip(1).zip([1.0, 1.5]) {
+        row.difference = difference(ratio);
+    }
+    let page = render(&Page { tables: &tables, ..empty_page() });
+    let (short, rest) = page.split_once("<main>").unwrap();
+    assert!(short.contains("Against <b>bare SQLite, one thread</b>."), "{short}");
+    assert!(short.contains("<small>no difference found</small>"), "{short}");
+    assert!(short.contains("<a href=\"#transfers\">Transfers</a> faster by 50 %"), "{short}");
+    assert_eq!(rest.matches("<g class=\"same\">").count(), 1);
+    assert!(rest.contains("Pale: no difference found."));
+}
+
+fn empty_page() -> Page<'static> {
+    static MACHINE: LazyLock<Machine> = LazyLock::new(sample::machine);
+    Page {
+        title: "Empty",
+        lead: "",
+        machine: &MACHINE,
+        command: "",
+        settings: &[],
+        configurations: &[],
+        tables: &[],
+        notes: &[],
+    }
+}
+
+#[test]
 fn curves_are_lines_and_the_rest_are_bars() {
     let page = page();
     assert_eq!(page.matches("<figure class=\"lines\">").count(), 1);
@@ -117,16 +151,6 @@ fn a_page_of_nothing_is_a_page() {
         title: "Nothing".to_owned(),
         rows: Vec::new(),
     }];
-    let page = Page {
-        title: "Empty",
-        lead: "",
-        machine: &sample::machine(),
-        command: "",
-        settings: &[],
-        configurations: &[],
-        tables: &tables,
-        notes: &[],
-    };
-    let page = render(&page);
+    let page = render(&Page { tables: &tables, ..empty_page() });
     assert!(!page.contains("<figure") && !page.contains("<footer") && page.contains("Nothing"));
 }

@@ -11,6 +11,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
 use super::plan::{About, Answer, Plan, Scalar, Step, Timing};
+use crate::machine::compile_options;
 use crate::measure::now;
 
 /// Carries out the plan on one connection, which is opened for it and closed at its end.
@@ -70,16 +71,13 @@ pub(crate) fn unlock(db: &Connection, cipher: &str, key: &str) -> anyhow::Result
 }
 
 fn about(db: &Connection) -> anyhow::Result<About> {
-    let sql = "SELECT compile_options FROM pragma_compile_options ORDER BY 1";
-    let mut options = db.prepare(sql)?;
-    let options = options.query_map([], |row| row.get(0))?;
     Ok(About {
         driver: "warren".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sqlite: rusqlite::version().to_owned(),
         runtime: "Rust".to_owned(),
         ciphers: Cipher::ALL.map(|cipher| cipher.name().to_owned()).to_vec(),
-        compile_options: options.collect::<rusqlite::Result<_>>()?,
+        compile_options: compile_options(db)?,
     })
 }
 

@@ -57,7 +57,7 @@ fn finding(finding: &Finding, output: Output) {
     for line in lines {
         output.line(format_args!("{INDENT}{line}"));
     }
-    for line in finding.evidence.iter().flat_map(|line| line.lines()) {
+    for line in finding.evidence.iter().flat_map(|line| wrap(line, WIDTH_MAX - INDENT.len())) {
         output.line(format_args!("{INDENT}{line}"));
     }
     if !finding.cost.is_empty() {

@@ -7,7 +7,9 @@
 mod at_rest;
 mod bench;
 mod commands;
+mod compare;
 mod copies;
+mod doctor;
 mod emit;
 mod heal;
 mod housekeeping;

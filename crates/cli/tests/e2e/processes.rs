@@ -16,7 +16,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    fn new(output: Output) -> Self {
+    pub(crate) fn new(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Self { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
     }

@@ -1,0 +1,283 @@
+//! Two reports of the same benchmark beside each other: what became faster, what slower.
+//!
+//! # Invariants
+//! - The reports were not made in one run, so nothing is paired: the bootstrap draws from both.
+//! - Rates are compared between runs of one machine only; multiples of the baseline, which was
+//!   measured in the same rounds, between any two.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use anyhow::ensure;
+use serde::Serialize;
+
+use crate::figures::{self, Column};
+use crate::interval::{Difference, Verdict};
+use crate::machine::Machine;
+use crate::measure::Spread;
+use crate::report::Report;
+use crate::suite::{Row, Table};
+use crate::text;
+
+/// What differs between two reports.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// `pragma`, `sync`, `tps` …
+    pub benchmark: String,
+    /// The first.
+    pub a: Source,
+    /// The second, which is compared with it.
+    pub b: Source,
+    /// Whether both were made on the same kind of machine, so that rates may be compared.
+    pub is_same_machine: bool,
+    /// Tables that are in both.
+    pub tables: Vec<Compared>,
+    /// `table: row` of the first that is not in the second.
+    pub only_in_a: Vec<String>,
+    /// And the other way round.
+    pub only_in_b: Vec<String>,
+}
+
+/// Where figures come from.
+#[derive(Clone, Debug, Serialize)]
+pub struct Source {
+    /// On what.
+    pub machine: Machine,
+    /// The command line.
+    pub command: String,
+}
+
+/// A table of both reports.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// What `--only` calls it.
+    pub name: String,
+    /// What its rates count.
+    pub unit: String,
+    /// Those that are in both.
+    pub rows: Vec<ComparedRow>,
+}
+
+/// A row of both reports.
+#[derive(Clone, Debug, Serialize)]
+pub struct ComparedRow {
+    /// What was measured.
+    pub name: String,
+    /// The first's rate.
+    pub a: Spread,
+    /// The second's rate.
+    pub b: Spread,
+    /// Of the rates; on one machine.
+    pub rate: Option<Difference>,
+    /// Of what each is of its own baseline; not of the baseline itself.
+    pub of_baseline: Option<Difference>,
+}
+
+/// Compares `b` with `a`.
+pub fn compare(a: &Report, b: &Report) -> anyhow::Result<Comparison> {
+    ensure!(
+        a.benchmark == b.benchmark,
+        "these are reports of different benchmarks: {} and {}",
+        a.benchmark,
+        b.benchmark
+    );
+    let is_same_machine = a.machine.is_like(&b.machine);
+    let pairs = || a.tables.iter().filter_map(|one| Some((one, named(&b.tables, &one.name)?)));
+    let tables = pairs().map(|(a, b)| compared(a, b, is_same_machine));
+    let (in_a, in_b) = (rows(a), rows(b));
+    Ok(Comparison {
+        benchmark: a.benchmark.to_string(),
+        a: source(a),
+        b: source(b),
+        is_same_machine,
+        tables: tables.collect(),
+        only_in_a: in_a.difference(&in_b).cloned().collect(),
+        only_in_b: in_b.difference(&in_a).cloned().collect(),
+    })
+}
+
+fn named<'t>(tables: &'t [Table], name: &str) -> Option<&'t Table> {
+    tables.iter().find(|table| table.name == name)
+}
+
+fn rows(report: &Report) -> BTreeSet<String> {
+    let of = |table: &Table| {
+        let name = |row: &Row| format!("{}: {}", table.name, row.name);
+        table.rows.iter().map(name).collect::<Vec<_>>()
+    };
+    report.tables.iter().flat_map(of).collect()
+}
+
+fn source(report: &Report) -> Source {
+    Source { machine: report.machine.clone(), command: report.command.clone() }
+}
+
+fn compared(a: &Table, b: &Table, is_same_machine: bool) -> Compared {
+    let pairs: Vec<(&Row, &Row)> = a
+        .rows
+        .iter()
+        .filter_map(|one| Some((one, b.rows.iter().find(|other| other.name == one.name)?)))
+        .collect();
+    let count = pairs.len();
+    let rows = pairs.into_iter().map(|(a, b)| {
+        let difference =
+            |a: &Spread, b: &Spread| Difference::between(&a.samples, &b.samples, count);
+        let is_compared = a.difference.is_some() && b.difference.is_some();
+        ComparedRow {
+            name: a.name.clone(),
+            rate: is_same_machine.then(|| difference(&a.rate, &b.rate)),
+            of_baseline: is_compared.then(|| difference(&a.of_baseline, &b.of_baseline)),
+            a: a.rate.clone(),
+            b: b.rate.clone(),
+        }
+    });
+    Compared { name: a.name.clone(), unit: b.unit.to_string(), rows: rows.collect() }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, Source { machine, command }) in [("A", &self.a), ("B", &self.b)] {
+            writeln!(f, "{name}: {command}\n{machine}\n")?;
+        }
+        if !self.is_same_machine {
+            writeln!(f, "The machines differ: only multiples of the baseline are compared.\n")?;
+        }
+        let tables: Vec<String> = self.tables.iter().map(Compared::text).collect();
+        write!(f, "{}", tables.join("\n\n"))?;
+        for (which, only) in [("A", &self.only_in_a), ("B", &self.only_in_b)] {
+            only.iter().try_for_each(|row| write!(f, "\nonly in {which}: {row}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Compared {
+    fn text(&self) -> String {
+        let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
+        let told = |difference: &Option<Difference>| {
+            difference.as_ref().map(|difference| figures::told(difference))
+        };
+        let column =
+            |heading: &str, detail, cells| Column { heading: heading.to_owned(), detail, cells };
+        let cells = |cell: &dyn Fn(&ComparedRow) -> Option<figures::Figure>| {
+            self.rows.iter().map(cell).collect::<Vec<_>>()
+        };
+        let columns = [
+            column("A", "median", cells(&|row| Some(figures::median(&row.a)))),
+            column("B", "median", cells(&|row| Some(figures::median(&row.b)))),
+            column("B against A", "", cells(&|row| told(&row.rate))),
+            column("multiples of the baseline", "", cells(&|row| told(&row.of_baseline))),
+        ];
+        let columns: Vec<Column> = columns.into_iter().filter(Column::says_something).collect();
+        text::aligned(&format!("{}: {}/s", self.name, self.unit), &names, &columns)
+    }
+
+    /// Whether anything here became faster or slower.
+    pub fn differs(&self) -> bool {
+        let is_one = |difference: &Option<Difference>| {
+            let verdict = difference.as_ref().map(|difference| difference.verdict);
+            matches!(verdict, Some(Verdict::Faster | Verdict::Slower))
+        };
+        self.rows.iter().any(|row| is_one(&row.rate) || is_one(&row.of_baseline))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::sample;
+
+    fn report(factor: f64, rounds: i32) -> Report {
+        let spread = |median: f64| {
+            Spread::of((0..rounds).map(|round| median * (1.0 + 0.001 * f64::from(round))).collect())
+        };
+        let row = |name: &str, rate: f64, of_baseline: f64| {
+            let difference = (of_baseline < 1.0).then(|| Difference::of(&[of_baseline], 1));
+            Row {
+                rate: spread(rate),
+                of_baseline: spread(of_baseline),
+                difference,
+                ..sample::row(name, rate)
+            }
+        };
+        let table = Table {
+            name: "inserts".to_owned(),
+            unit: "operations".into(),
+            title: String::new(),
+            rows: vec![row("bare", 1_000.0, 1.0), row("ours", 500.0 * factor, 0.5 * factor)],
+        };
+        Report {
+            benchmark: "pragma".into(),
+            machine: sample::machine(),
+            command: "warren bench pragma".to_owned(),
+            settings: Vec::new(),
+            configurations: Vec::new(),
+            tables: vec![table],
+            notes: Vec::new(),
+            title: "".into(),
+            lead: "".into(),
+        }
+    }
+
+    fn texts(comparison: &Comparison) -> Vec<(Option<&str>, Option<&str>)> {
+        let text = |of: &'_ Option<Difference>| of.as_ref().map(|one| one.text.clone());
+        let rows = comparison.tables[0].rows.iter();
+        rows.map(|row| (text(&row.rate), text(&row.of_baseline)))
+            .map(|(a, b)| (a.map(leak), b.map(leak)))
+            .collect()
+    }
+
+    fn leak(text: String) -> &'static str {
+        text.leak()
+    }
+
+    #[test]
+    fn what_changed_is_told_and_what_did_not_is_not() {
+        let comparison = compare(&report(1.0, 12), &report(1.5, 12)).unwrap();
+        let expected = [
+            (Some("no difference found"), None),
+            (Some("faster by 49–51 %"), Some("faster by 49–51 %")),
+        ];
+        assert_eq!(texts(&comparison), expected);
+        assert!(comparison.tables[0].differs());
+        let text = comparison.to_string();
+        assert!(text.contains("ours     503     754"), "{text}");
+        assert!(!compare(&report(1.0, 12), &report(1.0, 12)).unwrap().tables[0].differs());
+    }
+
+    #[test]
+    fn too_few_rounds_say_nothing() {
+        let comparison = compare(&report(1.0, 3), &report(1.5, 12)).unwrap();
+        assert_eq!(texts(&comparison)[1].0, Some("too few rounds to tell"));
+    }
+
+    #[test]
+    fn rates_of_two_machines_are_not_compared() {
+        let mut other = report(1.5, 12);
+        other.machine.processor = "another".to_owned();
+        let comparison = compare(&report(1.0, 12), &other).unwrap();
+        assert_eq!(texts(&comparison), [(None, None), (None, Some("faster by 49–51 %"))]);
+        assert!(comparison.to_string().contains("The machines differ"));
+    }
+
+    #[test]
+    fn what_only_one_has_is_named_and_other_benchmarks_are_refused() {
+        let (a, mut b) = (report(1.0, 6), report(1.0, 6));
+        b.tables[0].rows[1].name = "theirs".to_owned();
+        let comparison = compare(&a, &b).unwrap();
+        assert_eq!(comparison.only_in_a, ["inserts: ours"]);
+        assert_eq!(comparison.only_in_b, ["inserts: theirs"]);
+        b.benchmark = "tps".into();
+        let error = compare(&a, &b).unwrap_err().to_string();
+        assert_eq!(error, "these are reports of different benchmarks: pragma and tps");
+    }
+
+    #[test]
+    fn a_report_reads_back_as_it_was_written() {
+        let mut report = report(1.0, 6);
+        report.tables[0].rows[1].of_baseline = Spread::of(vec![f64::NAN, 1.0 / 3.0]);
+        let written = serde_json::to_string(&report).unwrap();
+        let read: Report = serde_json::from_str(&written).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), written);
+    }
+}

@@ -1,0 +1,106 @@
+//! What a report comes to: of each thing that was compared, where it made a difference.
+
+use crate::interval::{Difference, Verdict};
+use crate::suite::Table;
+
+/// What was found of the rows of one name.
+#[derive(Debug)]
+pub(crate) struct Finding<'t> {
+    pub(crate) name: &'t str,
+    /// The tables in which it is faster or slower than the baseline.
+    pub(crate) differs: Vec<(&'t Table, &'t Difference)>,
+    /// Tables in which no difference was found.
+    pub(crate) same_count: usize,
+}
+
+impl Finding<'_> {
+    /// How often nothing was found, in words; `None` if never.
+    pub(crate) fn same(&self) -> Option<String> {
+        let count = self.same_count;
+        match (count, self.differs.is_empty()) {
+            (0, _) => None,
+            (1, true) => Some("no difference found".to_owned()),
+            (_, true) => Some(format!("no difference found in {count} tables")),
+            (1, false) => Some("none found in another table".to_owned()),
+            (_, false) => Some(format!("none found in {count} other tables")),
+        }
+    }
+}
+
+/// In the order in which the names appear; rows of too few rounds say nothing.
+pub(crate) fn findings(tables: &[Table]) -> Vec<Finding<'_>> {
+    let mut findings: Vec<Finding<'_>> = Vec::new();
+    for table in tables {
+        for row in &table.rows {
+            let Some(difference) = &row.difference else { continue };
+            if difference.verdict == Verdict::TooFewRounds {
+                continue;
+            }
+            let known = findings.iter().position(|finding| finding.name == row.name);
+            let index = known.unwrap_or_else(|| {
+                findings.push(Finding { name: &row.name, differs: Vec::new(), same_count: 0 });
+                findings.len() - 1
+            });
+            let finding = &mut findings[index];
+            match difference.verdict {
+                Verdict::NoDifference => finding.same_count += 1,
+                _ => finding.differs.push((table, difference)),
+            }
+        }
+    }
+    findings
+}
+
+/// What all tables compare with, if it is the same in all.
+pub(crate) fn baseline(tables: &[Table]) -> Option<&str> {
+    let mut names = tables.iter().filter_map(|table| Some(table.rows.first()?.name.as_str()));
+    let first = names.next()?;
+    names.all(|name| name == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::sample;
+    use crate::suite::Row;
+
+    fn table(name: &str, ratios: &[(&str, f64)]) -> Table {
+        let rows = ratios.iter().enumerate().map(|(index, (name, ratio))| Row {
+            difference: (index > 0).then(|| Difference::of(&[*ratio; 12], ratios.len() - 1)),
+            ..sample::row(name, 1_000.0)
+        });
+        Table {
+            name: name.to_owned(),
+            unit: "rows".into(),
+            title: String::new(),
+            rows: rows.collect(),
+        }
+    }
+
+    #[test]
+    fn each_name_says_where_it_made_a_difference() {
+        let tables = [
+            table("insert", &[("base", 1.0), ("cache", 1.0), ("off", 1.5)]),
+            table("list", &[("base", 1.0), ("cache", 1.0), ("off", 1.0)]),
+        ];
+        let findings = findings(&tables);
+        let said = findings.iter().map(|finding| {
+            let differs = finding.differs.iter();
+            let differs: Vec<String> =
+                differs.map(|(table, of)| format!("{} {}", table.name, of.text)).collect();
+            (finding.name, differs.join(", "), finding.same().unwrap())
+        });
+        let expected = [
+            ("cache", String::new(), "no difference found in 2 tables".to_owned()),
+            ("off", "insert faster by 50 %".to_owned(), "none found in another table".to_owned()),
+        ];
+        assert_eq!(said.collect::<Vec<_>>(), expected);
+        assert_eq!(baseline(&tables), Some("base"));
+    }
+
+    #[test]
+    fn too_few_rounds_are_no_finding() {
+        assert!(findings(&sample::tables()).is_empty());
+        assert_eq!(baseline(&sample::tables()), None);
+    }
+}

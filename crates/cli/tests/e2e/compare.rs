@@ -1,0 +1,43 @@
+//! `warren bench compare` on reports that the binary saved.
+
+use std::fs;
+use std::path::Path;
+
+use crate::processes::{json, warren};
+
+fn report(folder: &Path, name: &str) -> String {
+    let path = folder.join(name);
+    fs::create_dir(&path).unwrap();
+    let folder = path.to_str().unwrap();
+    let few = ["--rows", "20", "--seconds", "0.002", "--rounds-min", "2", "--rounds-max", "2"];
+    let places = ["--folder", folder, "--report", folder];
+    json(&[&["bench", "pragma"], &few[..], &places].concat());
+    path.join("warren-pragma.json").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn two_reports_are_compared_row_by_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b) = (report(folder.path(), "a"), report(folder.path(), "b"));
+    let comparison = json(&["bench", "compare", &a, &b]);
+    assert_eq!(comparison["is_same_machine"], true);
+    assert_eq!(comparison["only_in_a"].as_array().unwrap().len(), 0, "{comparison}");
+    let rows = comparison["tables"][0]["rows"].as_array().unwrap();
+    assert!(rows.len() > 12, "{rows:?}");
+    assert_eq!(rows[1]["rate"]["verdict"], "too_few_rounds");
+    assert!(rows[0]["of_baseline"].is_null() && !rows[1]["of_baseline"].is_null());
+    let text = warren(&["bench", "compare", &a, &b]).succeeded();
+    assert!(text.stdout.contains("B against A"), "{}", text.stdout);
+}
+
+#[test]
+fn what_is_no_report_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.json");
+    fs::write(&other, "{}").unwrap();
+    let other = other.to_str().unwrap();
+    let refused = warren(&["bench", "compare", other, other]);
+    assert!(refused.stderr.contains("is no report of warren bench"), "{}", refused.stderr);
+    let missing = warren(&["bench", "compare", other, "nowhere.json"]);
+    assert!(!missing.stderr.is_empty());
+}

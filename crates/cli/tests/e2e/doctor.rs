@@ -1,0 +1,222 @@
+//! `warren doctor`: exit status, text and JSON, keys, vaults, the catalogue, and that nobody who
+//! works on the file notices.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::processes::{self, Ran, json, python, sql, warren};
+use crate::support::Place;
+
+/// Runs `warren doctor … --json`. Returns its exit status and what it said.
+#[track_caller]
+fn doctor(arguments: &[&str]) -> (i32, Value) {
+    let ran = warren(&[&["doctor"], arguments, &["--json"]].concat());
+    (ran.status.code().unwrap(), ran.value())
+}
+
+fn codes(report: &Value) -> Vec<&str> {
+    let findings = report["findings"].as_array().unwrap().iter();
+    findings.map(|finding| finding["code"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_exit_status_tells_the_gravest_finding() {
+    let place = Place::new();
+    let chinook = place.chinook("a.db");
+    let (status, report) = doctor(&[&chinook]);
+    assert_eq!((status, codes(&report)), (0, Vec::new()), "{report}");
+    assert_eq!(report["about"]["tables_count"], 11, "{report}");
+    assert!(report["seconds"].as_f64().unwrap() < 10.0);
+
+    sql(&chinook, "CREATE TABLE schema_migrations (version)");
+    let (status, report) = doctor(&[&chinook]);
+    assert_eq!((status, codes(&report)), (0, vec!["identity_unset"]), "{report}");
+
+    sql(&chinook, "CREATE INDEX again ON Track (AlbumId)");
+    let (status, report) = doctor(&[&chinook]);
+    assert_eq!((status, codes(&report)), (3, vec!["index_duplicate", "identity_unset"]));
+
+    sql(&chinook, "PRAGMA foreign_keys = OFF; DELETE FROM Album WHERE AlbumId = 1");
+    let (status, report) = doctor(&[&chinook]);
+    assert_eq!((status, codes(&report)[0]), (4, "foreign_key_violated"), "{report}");
+
+    warren(&["doctor", &place.at("none.db"), "--json"]).refused("not_found");
+    let junk = place.write("junk.db", &"junk ".repeat(1000));
+    warren(&["doctor", &junk, "--json"]).refused("not_a_database");
+    let usage = warren(&["doctor", &chinook, "--budget", "x"]);
+    assert_eq!(usage.status.code(), Some(2));
+}
+
+#[test]
+fn the_text_has_what_the_json_has() {
+    let place = Place::new();
+    let chinook = place.chinook("a.db");
+    sql(&chinook, "CREATE INDEX again ON Track (AlbumId)");
+    let query = "SELECT Name FROM Track WHERE Composer = ?1";
+    let ran = warren(&["doctor", &chinook, "--query", query]);
+    assert_eq!(ran.status.code(), Some(3));
+    for expected in [
+        "warning  index_duplicate: again on Track is a copy of ",
+        "mend DROP INDEX again;",
+        "warning  query_index_missing: ",
+        "mend CREATE INDEX Track_Composer ON Track (Composer);",
+        "checked  ",
+    ] {
+        assert!(ran.stdout.contains(expected), "{expected:?} is not in:\n{}", ran.stdout);
+    }
+    // What is to be copied is not folded.
+    let mut lines = ran.stdout.lines().filter(|line| !line.contains("mend "));
+    assert!(lines.all(|line| line.chars().count() <= 100), "{}", ran.stdout);
+}
+
+#[test]
+fn a_mend_that_was_pasted_mends() {
+    let place = Place::new();
+    let chinook = place.chinook("a.db");
+    sql(&chinook, "CREATE INDEX again ON Track (AlbumId); DELETE FROM InvoiceLine;
+                   CREATE TABLE big (x); INSERT INTO big VALUES (zeroblob(4000000)); DROP TABLE big");
+    let (_, report) = doctor(&[&chinook]);
+    assert_eq!(codes(&report), ["fragmented", "index_duplicate", "auto_vacuum_off"], "{report}");
+    for finding in report["findings"].as_array().unwrap() {
+        assert_eq!(finding["mend"]["language"], "sql", "{finding}");
+        sql(&chinook, finding["mend"]["text"].as_str().unwrap());
+    }
+    let (status, report) = doctor(&[&chinook]);
+    assert_eq!((status, codes(&report)), (0, Vec::new()), "{report}");
+}
+
+#[test]
+fn encrypted_files_open_with_the_key_of_a_file() {
+    let place = Place::new();
+    let make = "
+import apsw, sys
+path, pragma = sys.argv[1:]
+db = apsw.Connection(path)
+db.execute('PRAGMA cipher = chacha20')
+db.execute(pragma)
+db.execute('CREATE TABLE t (a INTEGER PRIMARY KEY, b); CREATE INDEX t_a ON t (a)')
+";
+    let hex = "07".repeat(32);
+    let ways = [
+        ("key", "--key-file", hex.clone(), format!("PRAGMA key = 'raw:{hex}'")),
+        ("phrase", "--passphrase-file", "hasen".to_owned(), "PRAGMA key = 'hasen'".to_owned()),
+    ];
+    for (name, flag, secret, pragma) in ways {
+        let path = place.at(&format!("{name}.db"));
+        let made = Command::new(python()).args(["-c", make, &path, &pragma]).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let secret = place.write(&format!("{name}.txt"), &secret);
+        let (status, report) = doctor(&[&path, flag, &secret]);
+        assert_eq!((status, codes(&report)), (3, vec!["index_duplicate"]), "{report}");
+        assert_eq!(report["about"]["cipher"], "chacha20");
+
+        let other = place.write("other.txt", &"08".repeat(32));
+        warren(&["doctor", &path, flag, &other, "--json"]).refused("wrong_key");
+        warren(&["doctor", &path, "--json"]).refused("not_a_database");
+    }
+    // The raw bytes themselves are a key, too.
+    fs::write(place.at("bytes"), [7; 32]).unwrap();
+    let (status, _) = doctor(&[&place.at("key.db"), "--key-file", &place.at("bytes")]);
+    assert_eq!(status, 3);
+}
+
+#[test]
+fn a_vault_is_examined_beside_its_server() {
+    let place = Place::new();
+    let server = place.serve();
+    let chinook = place.chinook("a.db");
+    processes::json(&["track", &chinook, "--all"]);
+    place.sign_in("sync", &chinook, &server.address);
+    let (data, password) = (&place.data, &place.password);
+    let login = ["--login", "ada", "--data", data, "--password-file", password];
+    let (status, report) = doctor(&login);
+    assert_ne!(status, 4, "{report}");
+    assert_eq!(report["about"]["cipher"], "chacha20", "{report}");
+    assert_eq!(report["about"]["journal"], "wal", "{report}");
+    server.stop();
+    doctor(&login);
+}
+
+#[test]
+fn the_catalogue_is_listed_and_explained() {
+    let list = json(&["doctor", "--list"]);
+    let list = list.as_array().unwrap();
+    assert!(list.len() > 30);
+    for entry in list {
+        let code = entry["code"].as_str().unwrap();
+        let explained = json(&["doctor", "--explain", code]);
+        assert_eq!(&explained, entry);
+        let text = warren(&["doctor", "--explain", code]).succeeded().stdout;
+        assert!(text.contains(entry["source"].as_str().unwrap()), "{text}");
+    }
+    assert_eq!(warren(&["doctor", "--explain", "nonsense"]).status.code(), Some(1));
+}
+
+#[test]
+fn the_page_for_people_holds_exactly_the_catalogue() {
+    let page = include_str!("../../../../docs/doctor.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let told: Vec<(&str, &str)> = rows
+        .filter_map(|row| {
+            let (code, rest) = row.split_once("` | ")?;
+            Some((code, rest.split_once(" | ")?.0))
+        })
+        .collect();
+    let list = json(&["doctor", "--list"]);
+    let listed: Vec<(&str, &str)> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["code"].as_str().unwrap(), entry["severity"].as_str().unwrap()))
+        .collect();
+    assert_eq!(told, listed);
+}
+
+/// Writes and reads as fast as it can, without waiting for any lock, until its input ends; then
+/// tells how often, and how often it was turned away.
+const WRITER: &str = "
+import select, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=float(sys.argv[2]))
+done = 0
+print('ready', flush=True)
+while not select.select([sys.stdin], [], [], 0)[0]:
+    db.execute('UPDATE t SET x = x + 1 WHERE id = ?', (done % 5000 + 1,))
+    done += 1
+print(done, db.execute('SELECT sum(x) FROM t').fetchone()[0], flush=True)
+";
+
+#[test]
+fn nobody_who_works_on_the_file_notices() {
+    let place = Place::new();
+    // With a rollback journal a reader is in the way of a commit, but for less than anybody waits.
+    for (journal, timeout) in [("WAL", "0"), ("DELETE", "5")] {
+        let path = place.at(journal);
+        sql(
+            &path,
+            &format!(
+                "PRAGMA journal_mode = {journal};
+                 CREATE TABLE t (id INTEGER PRIMARY KEY, x INTEGER NOT NULL);
+                 CREATE INDEX t_x ON t (x);
+                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+                 INSERT INTO t SELECT i, 0 FROM n"
+            ),
+        );
+        let mut writer = Command::new(python());
+        writer.args(["-c", WRITER, &path, timeout]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut writer = writer.stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = [0; 6];
+        std::io::Read::read_exact(writer.stdout.as_mut().unwrap(), &mut line).unwrap();
+        for _ in 0..10 {
+            let (_, report) = doctor(&[&path]);
+            assert!(!codes(&report).contains(&"page_broken"), "{journal}: {report}");
+            assert_eq!(report["about"]["processes"][0]["pid"], writer.id(), "{journal}: {report}");
+        }
+        drop(writer.stdin.take());
+        let ended = Ran::new(writer.wait_with_output().unwrap()).succeeded();
+        let (done, sum) = ended.stdout.trim().split_once(' ').unwrap();
+        assert_eq!(done, sum, "{journal}");
+        assert!(done.parse::<u64>().unwrap() > 10, "{journal}: {done}");
+    }
+}
