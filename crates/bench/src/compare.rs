@@ -154,9 +154,7 @@ impl fmt::Display for Comparison {
 impl Compared {
     fn text(&self) -> String {
         let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
-        let told = |difference: &Option<Difference>| {
-            difference.as_ref().map(|difference| figures::told(difference))
-        };
+        let told = |difference: &Option<Difference>| difference.as_ref().map(figures::told);
         let column =
             |heading: &str, detail, cells| Column { heading: heading.to_owned(), detail, cells };
         let cells = |cell: &dyn Fn(&ComparedRow) -> Option<figures::Figure>| {

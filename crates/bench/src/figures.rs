@@ -138,14 +138,12 @@ pub(crate) fn whole(count: impl fmt::Display) -> String {
     grouped_digits(&digits, digits.len())
 }
 
-/// A PRAGMA: what was asked for, what SQLite answered if that reads otherwise, whether it is what
-/// SQLite does anyway.
+/// A PRAGMA: what was asked for, what is wrong with that, whether it is what SQLite does anyway.
 pub(crate) fn setting(setting: &Setting) -> String {
-    let Setting { name, asked, found, is_default } = setting;
-    let is_same = asked.trim_matches('\'').eq_ignore_ascii_case(found);
-    let found = if is_same { String::new() } else { format!(" → {found}") };
-    let default = if *is_default { " (SQLite's default)" } else { "" };
-    format!("{name} {asked}{found}{default}")
+    let Setting { name, asked, is_default, fault, .. } = setting;
+    let fault = fault.as_ref().map(|fault| format!(", {fault}")).unwrap_or_default();
+    let default = if *is_default { " (the default)" } else { "" };
+    format!("{name} {asked}{default}{fault}")
 }
 
 /// On an axis: short, `150k`.

@@ -6,10 +6,14 @@
 
 mod bed;
 mod carry_out;
+pub mod checkpoint;
+pub mod cipher;
+mod cold;
 mod configuration;
 mod message;
 mod plan;
 pub mod pragma;
+pub mod vacuum;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -40,6 +44,20 @@ pub struct Method {
     pub command: String,
 }
 
+impl Method {
+    /// For the report.
+    fn settings(&self) -> Vec<(String, String)> {
+        let Self { rounds_min, rounds_max, precision, time, duration, .. } = self;
+        let setting = |name: &str, value: String| (name.to_owned(), value);
+        vec![
+            setting("seconds for each figure in a round", duration.as_secs_f64().to_string()),
+            setting("rounds", format!("{rounds_min} to {rounds_max}")),
+            setting("until precise to", format!("{} %", precision * 100.0)),
+            setting("or after", format!("{} minutes", time.as_secs_f64() / 60.0)),
+        ]
+    }
+}
+
 /// The time that is left, shared by what is left to do.
 struct Budget<'a> {
     method: &'a Method,
@@ -56,9 +74,14 @@ impl<'a> Budget<'a> {
 
     /// For the next group, its share.
     fn next(&mut self) -> Effort {
+        self.share(1)
+    }
+
+    /// For a group that counts as so many.
+    fn share(&mut self, parts: u32) -> Effort {
         let left = self.end.saturating_duration_since(now());
-        let share = left / self.groups.max(1);
-        self.groups = self.groups.saturating_sub(1);
+        let share = (left / self.groups.max(1)).saturating_mul(parts).min(left);
+        self.groups = self.groups.saturating_sub(parts);
         let Method { rounds_min, rounds_max, precision, duration, .. } = *self.method;
         Effort { rounds_min, rounds_max, precision, duration, until: Some(now() + share) }
     }

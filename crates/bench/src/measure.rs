@@ -84,6 +84,13 @@ impl Sample {
         Self { transactions, elapsed, latency: None, facts: Vec::new() }
     }
 
+    /// With what each of them took as a fact, where that says more than how many there are a second.
+    pub(crate) fn each(transactions: u64, elapsed: Duration) -> Self {
+        let sample = Self::new(transactions, elapsed);
+        let facts = vec![("ms each", 1e3 / sample.rate())];
+        Self { facts, ..sample }
+    }
+
     /// Transactions a second.
     pub(crate) fn rate(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]

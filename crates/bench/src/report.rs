@@ -58,7 +58,9 @@ impl fmt::Display for Report {
         let settings: Vec<String> =
             self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
         writeln!(f, "{}\n", settings.join(", "))?;
-        self.configurations.iter().try_for_each(|one| writeln!(f, "{}", text::configured(one)))?;
+        if !self.configurations.is_empty() {
+            writeln!(f, "{}\n", text::configurations(&self.configurations))?;
+        }
         write!(f, "{}", text::text(&self.tables))?;
         write!(f, "\n{}", text::summary(&self.tables))?;
         self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))

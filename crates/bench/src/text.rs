@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use crate::figures::{self, Column, NONE};
-use crate::lab::Configured;
+use crate::lab::{Configured, Setting};
 use crate::suite::Table;
 use crate::summary;
 
@@ -41,11 +41,39 @@ pub(crate) fn summary(tables: &[Table]) -> String {
     lines.join("\n")
 }
 
-/// A configuration in a paragraph: what was set, what SQLite made of it, what it would be anyway.
-pub(crate) fn configured(one: &Configured) -> String {
-    let settings: Vec<String> = one.settings.iter().map(figures::setting).collect();
-    let text = format!("{}: {}. {}", one.name, one.about, settings.join(", "));
-    figures::wrap(&text, WIDTH_MAX).join(INDENT)
+/// What each configuration sets, and what it is for: the first, which is the baseline, with all of
+/// its settings, the others with those that they have otherwise.
+pub(crate) fn configurations(all: &[Configured]) -> String {
+    let Some(baseline) = all.first() else { return String::new() };
+    let names = all.iter().map(|one| one.name.chars().count());
+    let width = names.max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for one in all {
+        let texts = if one.name == baseline.name {
+            one.settings.iter().map(figures::setting).collect()
+        } else {
+            changes(one, baseline)
+        };
+        let settings = if texts.is_empty() { None } else { Some(texts.join(", ")) };
+        let parts: Vec<String> = settings.into_iter().chain([one.about.clone()]).collect();
+        let space = WIDTH_MAX.saturating_sub(width + GAP.len());
+        for (index, line) in figures::wrap(&parts.join("; "), space).iter().enumerate() {
+            let name = if index == 0 { one.name.as_str() } else { "" };
+            lines.push(format!("{name:width$}{GAP}{line}"));
+        }
+    }
+    lines.join("\n")
+}
+
+fn changes(one: &Configured, baseline: &Configured) -> Vec<String> {
+    let is_same = |a: &Setting, b: &Setting| (&a.name, &a.asked) == (&b.name, &b.asked);
+    let is_kept = |setting: &Setting| baseline.settings.iter().any(|of| is_same(of, setting));
+    let changed = one.settings.iter().filter(|setting| !is_kept(setting));
+    let has = |name: &str| one.settings.iter().any(|setting| setting.name == name);
+    let lacking: Vec<&str> = baseline.settings.iter().map(|of| of.name.as_str()).collect();
+    let lacking: Vec<&str> = lacking.into_iter().filter(|name| !has(name)).collect();
+    let without = (!lacking.is_empty()).then(|| format!("without {}", lacking.join(", ")));
+    changed.map(figures::setting).chain(without).collect()
 }
 
 fn table(table: &Table) -> String {
@@ -147,6 +175,37 @@ waiting: How many callers wait at the same time
               median, min–max   median, min–max
 one caller  1,000 (900–1,100)  1.00 (0.90–1.10)";
         assert_eq!(text(&sample::tables()[3..]), expected);
+    }
+
+    #[test]
+    fn a_configuration_tells_how_it_differs_from_the_baseline() {
+        let configured = |name: &str, settings: &[(&str, &str, bool)]| Configured {
+            name: name.to_owned(),
+            about: "some".to_owned(),
+            settings: settings
+                .iter()
+                .map(|(name, asked, is_default)| Setting {
+                    name: (*name).to_owned(),
+                    asked: (*asked).to_owned(),
+                    found: (*asked).to_owned(),
+                    is_default: *is_default,
+                    fault: None,
+                })
+                .collect(),
+        };
+        let wal = ("journal_mode", "WAL", false);
+        let all = [
+            configured("a", &[wal, ("synchronous", "NORMAL", false)]),
+            configured("full", &[wal, ("synchronous", "FULL", true)]),
+            configured("wal", &[wal]),
+            configured("again", &[wal, ("synchronous", "NORMAL", false)]),
+        ];
+        let expected = "\
+a      journal_mode WAL, synchronous NORMAL; some
+full   synchronous FULL (the default); some
+wal    without synchronous; some
+again  some";
+        assert_eq!(configurations(&all), expected);
     }
 
     #[test]

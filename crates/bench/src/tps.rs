@@ -5,13 +5,14 @@
 //! explains the tables.
 //!
 //! # Not here
+//! - Checkpoints → `lab/checkpoint.rs`, which does the same work.
 //! - Rounds, ratios, spread → `suite.rs`. Pages and columns → `html.rs`, `text.rs`.
 
-mod accounts;
-mod bare;
-mod bed;
+pub(crate) mod accounts;
+pub(crate) mod bare;
+pub(crate) mod bed;
 mod postgres;
-mod producers;
+pub(crate) mod producers;
 mod rivals;
 mod sections;
 mod vaults;
@@ -27,6 +28,7 @@ use indicatif::ProgressBar;
 
 use self::bed::Bed;
 use self::vaults::Vaults;
+use crate::disk;
 use crate::machine::Machine;
 use crate::postgres::Postgres;
 use crate::report::Report;
@@ -71,8 +73,6 @@ pub enum Part {
     Isolation,
     /// Reads beside writes.
     Mixed,
-    /// Pauses and the WAL's size.
-    Checkpoint,
     /// Encryption by size of commit.
     Cipher,
     /// Thousands of databases.
@@ -162,12 +162,11 @@ struct Run<'a> {
 impl Run<'_> {
     fn one_database(&mut self, bed: &Bed) -> anyhow::Result<()> {
         type Build = fn(&Bed) -> Section<'static>;
-        let parts: [(Part, Build); 5] = [
+        let parts: [(Part, Build); 4] = [
             (Part::Published, sections::published),
             (Part::Durability, sections::durability),
             (Part::Isolation, sections::isolation),
             (Part::Mixed, sections::mixed),
-            (Part::Checkpoint, sections::checkpoint),
         ];
         for (part, build) in parts {
             if self.plan.wants(part) {
@@ -190,7 +189,8 @@ impl Run<'_> {
     }
 }
 
-fn load(
+/// Makes the table in a file of `folder`, unless it is there.
+pub(crate) fn load(
     folder: &Path,
     cipher: Option<Cipher>,
     rows: i64,
@@ -275,17 +275,7 @@ fn check_disk(plan: &Plan) -> anyhow::Result<()> {
     if plan.against.contains(&Rival::Postgres) {
         needed += postgres::disk_bytes(plan.rows);
     }
-    let free = rustix::fs::statvfs(&plan.folder).context("the folder to measure in")?;
-    let free = free.f_bavail * free.f_frsize;
-    anyhow::ensure!(
-        free >= needed,
-        "{} rows need {} of disk in {}, and {} are free",
-        plan.rows,
-        indicatif::HumanBytes(needed),
-        plan.folder.display(),
-        indicatif::HumanBytes(free)
-    );
-    Ok(())
+    disk::check(&plan.folder, needed, &format!("{} rows", plan.rows))
 }
 
 fn settings(bed: &Bed, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {

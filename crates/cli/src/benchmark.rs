@@ -1,12 +1,15 @@
 //! `warren bench`: measures, side by side, on this machine.
 
 mod bulk;
+mod checkpoint;
+mod cipher;
 mod compare;
 mod method;
 mod pragma;
 mod reconcile;
 mod sync;
 mod tps;
+mod vacuum;
 
 use std::path::{Path, PathBuf};
 
@@ -20,21 +23,27 @@ use crate::output::Output;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Bulk(bulk::Bulk),
+    Checkpoint(checkpoint::Checkpoint),
+    Cipher(cipher::Cipher),
     Compare(compare::Compare),
     Pragma(pragma::Pragma),
     Reconcile(reconcile::Arguments),
     Sync(sync::Sync),
     Tps(tps::Tps),
+    Vacuum(vacuum::Vacuum),
 }
 
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Bulk(arguments) => bulk::run(arguments, output),
+        Command::Checkpoint(arguments) => checkpoint::run(&arguments, output),
+        Command::Cipher(arguments) => cipher::run(&arguments, output),
         Command::Compare(arguments) => compare::run(&arguments, output),
         Command::Pragma(arguments) => pragma::run(&arguments, output),
         Command::Reconcile(arguments) => reconcile::run(arguments, output),
         Command::Sync(arguments) => sync::run(arguments, output),
         Command::Tps(arguments) => tps::run(arguments, output),
+        Command::Vacuum(arguments) => vacuum::run(&arguments, output),
     }
 }
 

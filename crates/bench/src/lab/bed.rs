@@ -3,13 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
+use indicatif::ProgressBar;
+
 use super::carry_out::carry_out;
-use super::configuration::Configuration;
+use super::configuration::{Configuration, Configured};
 use super::message::{CipherAndKey, Mailbox, steps};
-use super::plan::Timing;
+use super::plan::{Answer, Step, Timing};
 use crate::figures::whole;
 use crate::measure::Sample;
-use crate::suite::{Case, Heading};
+use crate::suite::{Case, Effort, Group, Heading, Table, run_group};
+
+/// Of a transaction: one operation, and what the published program never tried.
+pub(crate) const TRANSACTIONS: &[usize] = &[1, 100];
 
 /// A table of messages in a folder, and what is done with it.
 #[derive(Clone, Copy, Debug)]
@@ -20,23 +25,79 @@ pub(crate) struct Bed<'a> {
     pub(crate) mailbox: &'a Mailbox,
     /// Writes in a transaction.
     pub(crate) transactions: &'a [usize],
+    /// Names of steps, or of operations for all sizes of transaction; none for all.
+    pub(crate) only: &'a [String],
+    /// Says what is made.
+    pub(crate) bar: &'a ProgressBar,
 }
 
 impl Bed<'_> {
-    /// One table for each step.
+    /// One table for each step that is wanted.
     pub(crate) fn headings(&self) -> Vec<Heading> {
-        let (rows, body) = (self.mailbox.rows, self.mailbox.body_bytes);
-        let of = format!("{} messages of {} bytes", whole(rows), whole(body));
-        let headings = steps(self.transactions, 0.0).into_iter().map(|step| Heading {
+        let (rows, body) = (whole(self.mailbox.rows), whole(self.mailbox.body_bytes));
+        let steps = steps(self.transactions, 0.0).into_iter();
+        let headings = steps.filter(|step| self.wants(&step.name)).map(|step| Heading {
             name: format!("{}-{}", self.name, step.name),
             unit: "operations",
-            title: format!("{}; {of}", about(&step.cycle, step.transaction)),
+            title: format!(
+                "{}; {rows} messages of {body} bytes",
+                about(&step.cycle, step.transaction)
+            ),
         });
         headings.collect()
     }
+
+    /// The steps that are wanted, and the inserts whose rows they delete.
+    pub(crate) fn steps(&self, seconds: f64) -> Vec<Step> {
+        let mut steps = steps(self.transactions, seconds);
+        steps.retain(|step| {
+            self.wants(&step.name) || self.wants(&step.name.replace("insert", "delete"))
+        });
+        steps
+    }
+
+    /// One sample for each heading.
+    pub(crate) fn samples(&self, answer: &Answer) -> Vec<Sample> {
+        answer.steps.iter().filter(|step| self.wants(&step.name)).map(sample).collect()
+    }
+
+    fn wants(&self, step: &str) -> bool {
+        let operation = step.split_once('-').map_or(step, |(operation, _)| operation);
+        self.only.is_empty() || self.only.iter().any(|name| name == step || name == operation)
+    }
 }
 
-/// Measures a configuration on a file of its own, called `file`.
+/// The names of all steps.
+pub(crate) fn step_names(transactions: &[usize]) -> Vec<String> {
+    steps(transactions, 0.0).into_iter().map(|step| step.name).collect()
+}
+
+/// A row of the tables of a bed, measured in a file of its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) configuration: &'a Configuration,
+    /// With as many rows and bytes as the others.
+    pub(crate) mailbox: Mailbox,
+    pub(crate) encryption: CipherAndKey,
+}
+
+/// Measures the rows, the baseline first; the bed's own table is the baseline's. Their files stay
+/// in the bed's folder.
+pub(crate) fn measure(
+    bed: Bed<'_>,
+    rows: &[Measured<'_>],
+    effort: &Effort,
+) -> anyhow::Result<Vec<Table>> {
+    let cases = rows.iter().map(|Measured { name, configuration, mailbox, encryption }| {
+        case(Bed { mailbox, ..bed }, name, name, configuration, encryption)
+    });
+    let group = Group { headings: bed.headings(), cases: cases.collect() };
+    run_group(group, effort, bed.bar)
+}
+
+/// Measures a configuration on a file of its own, called `file`, whose every connection must have
+/// the settings that a new file gets.
 pub(crate) fn case<'a>(
     bed: Bed<'a>,
     name: &str,
@@ -45,16 +106,21 @@ pub(crate) fn case<'a>(
     encryption: &CipherAndKey,
 ) -> Case<'a, Vec<Sample>> {
     let path = bed.folder.join(file);
-    let (settings, encryption) = (configuration.settings.clone(), encryption.clone());
-    let mut is_made = false;
+    let (configuration, encryption) = (configuration.clone(), encryption.clone());
+    let mut made: Option<Configured> = None;
     Case::new(name, move |duration: Duration| {
-        if !is_made {
-            bed.mailbox.make(&path, &settings, &encryption)?;
-            is_made = true;
-        }
-        let steps = steps(bed.transactions, duration.as_secs_f64());
-        let answer = carry_out(&bed.mailbox.plan(&path, &settings, &encryption, steps))?;
-        Ok(answer.steps.iter().map(sample).collect())
+        let settings = &configuration.settings;
+        let configured = if let Some(configured) = &made {
+            configured
+        } else {
+            bed.bar.set_message(format!("making a file: {}", configuration.name));
+            bed.mailbox.make(&path, settings, &encryption)?;
+            made.insert(Configured::read_back(&configuration, &encryption, bed.folder)?)
+        };
+        let steps = bed.steps(duration.as_secs_f64());
+        let answer = carry_out(&bed.mailbox.plan(&path, settings, &encryption, steps))?;
+        configured.check(&answer.settings)?;
+        Ok(bed.samples(&answer))
     })
 }
 
@@ -82,5 +148,51 @@ fn about(cycle: &[String], transaction: usize) -> String {
     match transaction {
         1 => what.to_owned(),
         size => format!("{what}; {size} in a transaction"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::message::Layout;
+
+    fn check(only: &[&str], headings: &[&str], steps: &[&str]) {
+        let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+        let mailbox = Mailbox { layout: Layout::Last, rows: 20, body_bytes: 10 };
+        let folder = tempfile::tempdir().unwrap();
+        let bed = Bed {
+            name: "20",
+            folder: folder.path(),
+            mailbox: &mailbox,
+            transactions: &[1, 5],
+            only: &only,
+            bar: &ProgressBar::hidden(),
+        };
+        let names = |all: Vec<String>| all.join(" ");
+        let found = bed.headings().into_iter().map(|heading| heading.name).collect();
+        assert_eq!(names(found), headings.join(" "));
+        let found = bed.steps(1.0).into_iter().map(|step| step.name).collect();
+        assert_eq!(names(found), steps.join(" "));
+
+        let configuration =
+            Configuration { name: "x".into(), about: String::new(), settings: vec![] };
+        let mut case = case(bed, "x", "x.sqlite", &configuration, &None);
+        for _ in 0..2 {
+            let samples = (case.run)(Duration::from_millis(5)).unwrap();
+            assert_eq!(samples.len(), headings.len());
+            assert!(samples.iter().all(|sample| sample.transactions > 0), "{samples:?}");
+        }
+    }
+
+    #[test]
+    fn steps_are_picked_by_name_and_by_operation() {
+        check(&["list"], &["20-list"], &["list"]);
+        check(&["update"], &["20-update", "20-update-5"], &["update", "update-5"]);
+        check(&["update-5"], &["20-update-5"], &["update-5"]);
+    }
+
+    #[test]
+    fn deletes_have_something_to_delete() {
+        check(&["delete-5"], &["20-delete-5"], &["insert-5", "delete-5"]);
     }
 }

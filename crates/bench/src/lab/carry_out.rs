@@ -6,13 +6,12 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use engine::Cipher;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
 use super::plan::{About, Answer, Plan, Scalar, Step, Timing};
 use crate::machine::compile_options;
-use crate::measure::now;
+use crate::measure::{now, time};
 
 /// Carries out the plan on one connection, which is opened for it and closed at its end.
 pub(crate) fn carry_out(plan: &Plan) -> anyhow::Result<Answer> {
@@ -23,6 +22,14 @@ pub(crate) fn carry_out(plan: &Plan) -> anyhow::Result<Answer> {
     let settings = names.map(|name| anyhow::Ok((name.clone(), read_setting(&db, name)?)));
     let settings = settings.collect::<anyhow::Result<_>>()?;
     Ok(Answer { about: about(&db)?, settings, steps })
+}
+
+/// How long one operation takes on a connection that has prepared all and carried out nothing.
+pub(crate) fn time_once(plan: &Plan, operation: &str) -> anyhow::Result<Duration> {
+    let db = open(plan)?;
+    let mut run = Run::new(plan, &db)?;
+    let (_, elapsed) = time(|| run.operation(operation))?;
+    Ok(elapsed)
 }
 
 /// Opens the file as the plan says.
@@ -59,8 +66,7 @@ pub(crate) fn read_setting(db: &Connection, name: &str) -> anyhow::Result<Scalar
 
 /// Gives the connection its cipher and its raw key.
 pub(crate) fn unlock(db: &Connection, cipher: &str, key: &str) -> anyhow::Result<()> {
-    let cipher: Cipher = cipher.parse()?;
-    db.execute_batch(&format!("PRAGMA cipher = '{cipher}'"))?;
+    choose(db, cipher)?;
     let bytes = (0..key.len()).step_by(2).map(|at| {
         let digits = key.get(at..at + 2).context("an odd number of digits")?;
         u8::from_str_radix(digits, 16).context("no hexadecimal digit")
@@ -70,13 +76,30 @@ pub(crate) fn unlock(db: &Connection, cipher: &str, key: &str) -> anyhow::Result
     Ok(sqlite3mc_sys::key(db, &bytes)?)
 }
 
+/// Gives the connection its cipher, by the name that SQLite3 Multiple Ciphers has for it: it knows
+/// more of them than the engine.
+pub(crate) fn choose(db: &Connection, cipher: &str) -> anyhow::Result<()> {
+    let chosen = db.query_row(&format!("PRAGMA cipher = '{cipher}'"), [], |row| row.get(0));
+    let chosen: String = chosen.with_context(|| format!("cipher {cipher}"))?;
+    ensure!(chosen == cipher, "cipher {chosen} is used in place of {cipher}");
+    Ok(())
+}
+
+/// The ciphers that this SQLite can use, of those that SQLite3 Multiple Ciphers has
+/// (<https://utelle.github.io/SQLite3MultipleCiphers/docs/ciphers/cipher_overview/>).
+pub(crate) fn ciphers() -> anyhow::Result<Vec<&'static str>> {
+    let db = Connection::open_in_memory()?;
+    let all = ["chacha20", "aes256cbc", "aes128cbc", "aegis", "ascon128", "sqlcipher", "rc4"];
+    Ok(all.into_iter().filter(|cipher| choose(&db, cipher).is_ok()).collect())
+}
+
 fn about(db: &Connection) -> anyhow::Result<About> {
     Ok(About {
         driver: "warren".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sqlite: rusqlite::version().to_owned(),
         runtime: "Rust".to_owned(),
-        ciphers: Cipher::ALL.map(|cipher| cipher.name().to_owned()).to_vec(),
+        ciphers: ciphers()?.into_iter().map(str::to_owned).collect(),
         compile_options: compile_options(db)?,
     })
 }

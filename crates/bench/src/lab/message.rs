@@ -30,6 +30,11 @@ pub(crate) struct Mailbox {
 /// How a file is encrypted: a cipher's name and 64 hexadecimal digits.
 pub(crate) type CipherAndKey = Option<(String, String)>;
 
+/// With a key for files that hold nothing.
+pub(crate) fn encryption(cipher: Option<&str>) -> CipherAndKey {
+    cipher.map(|cipher| (cipher.to_owned(), "07".repeat(32)))
+}
+
 /// Of one transaction of the loading.
 const ROWS_LOADED: i64 = 10_000;
 /// What `mixed` repeats: mostly reads, and the table keeps its size.
@@ -59,6 +64,16 @@ impl Mailbox {
             steps,
             clean: self.clean(),
         }
+    }
+
+    /// What a file and its WAL may take on the disk, whatever its pages: a row and its place in the
+    /// index, and a page where two rows do not fit.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        const ROW_BYTES: u64 = 250;
+        const WAL_BYTES: u64 = 16 << 20;
+        let body = self.body_bytes as u64;
+        let row = (body + body / 4).saturating_add(ROW_BYTES);
+        self.rows.unsigned_abs().saturating_mul(row).saturating_add(WAL_BYTES)
     }
 
     /// Makes the file, which must not exist, with the settings in it that a file keeps.

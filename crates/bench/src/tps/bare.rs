@@ -8,6 +8,9 @@ use rusqlite::{Connection, Statement};
 use super::accounts::{AMOUNT, BALANCE_SQL, CREDIT_SQL, DEBIT_SQL, Pair, Pairs, chance};
 use crate::measure::{Sample, now};
 
+/// The fact that tells how long a commit took at most, with the transactions in it.
+pub(crate) const LONGEST: &str = "longest batch, ms";
+
 /// How a bare loop works.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loop {
@@ -51,7 +54,7 @@ impl Loop {
             before = after;
         }
         let mut sample = Sample::new((index - first) as u64, before - start);
-        sample.facts.push(("longest batch, ms", longest.as_secs_f64() * 1_000.0));
+        sample.facts.push((LONGEST, longest.as_secs_f64() * 1_000.0));
         Ok(sample)
     }
 

@@ -125,7 +125,8 @@ impl Bed {
 /// The same draws in each run, so that runs compare.
 const SEED: u64 = 20_261_121;
 
-fn wal_megabytes(path: &Path) -> f64 {
+/// The size of the file's WAL.
+pub(crate) fn wal_megabytes(path: &Path) -> f64 {
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
     #[expect(clippy::cast_precision_loss, reason = "a file's size")]

@@ -1,20 +1,13 @@
 //! The tables about one database: the published experiment, durability, isolation, mixed load,
-//! checkpoints, ciphers.
-
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
+//! ciphers.
 
 use engine::Durability::{Disk, Os};
-use engine::Error;
 
 use super::UNIT;
-use super::accounts::BALANCE_SQL;
 use super::bare::Loop;
 use super::bed::Bed;
 use super::producers::{self, Load};
 use super::rivals::Synchronous;
-use crate::measure::Sample;
 use crate::suite::{Case, Section};
 
 /// Transactions of a commit of the bare loop that everything is compared with.
@@ -143,26 +136,6 @@ pub(super) fn mixed(bed: &Bed) -> Section<'static> {
     }
 }
 
-/// How long commits stand still, and how long the WAL becomes.
-pub(super) fn checkpoint(bed: &Bed) -> Section<'static> {
-    let reads = Load { reads: 3, ..Load::of(WAITING, Os) };
-    let pinned = bed.clone();
-    Section {
-        name: "checkpoint".to_owned(),
-        unit: UNIT,
-        title: "continuous writing: the longest that commits stand still, the largest WAL"
-            .to_owned(),
-        cases: vec![
-            bare(bed, "bare loop, checkpoints by SQLite", Loop::of(BATCH), NORMAL),
-            engine(bed, "Warren", Load::of(WAITING, Os)),
-            engine(bed, "Warren, 3 reads beside each", reads),
-            Case::new("Warren, a reader of half a second", move |duration| {
-                with_long_reader(&pinned, duration)
-            }),
-        ],
-    }
-}
-
 /// The engine as the baseline of those who are measured beside it.
 pub(super) fn warren(bed: &Bed) -> Case<'static> {
     engine(bed, "Warren", Load::of(WAITING, Os))
@@ -181,28 +154,6 @@ pub(super) fn beside_libraries() -> [Beside; 3] {
             engine(bed, "Warren", Load { reads: 3, ..Load::of(WAITING, Os) })
         }),
     ]
-}
-
-/// Somebody reads for a long time, again and again.
-fn with_long_reader(bed: &Bed, duration: Duration) -> anyhow::Result<Sample> {
-    bed.with_database(|database| {
-        let is_over = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    let read = database.read::<_, Error>(|db| {
-                        db.query_row(BALANCE_SQL, [1], |_| Ok(()))?;
-                        producers::wait(Duration::from_millis(500).min(duration / 4));
-                        Ok(())
-                    });
-                    debug_assert!(read.is_ok(), "the database is open");
-                }
-            });
-            let sample = bed.sample(database, Load::of(WAITING, Os), duration);
-            is_over.store(true, Ordering::Relaxed);
-            sample
-        })
-    })
 }
 
 /// What a cipher costs, by the size of a commit, and through the engine.

@@ -1,6 +1,6 @@
 //! `warren bench pragma`.
 
-use bench::lab::pragma::Plan;
+use bench::lab::pragma::{self, Choice, Kind, Plan};
 use clap::Args;
 
 use super::finish;
@@ -10,11 +10,19 @@ use crate::output::Output;
 /// What SQLite's settings do, with intervals and verdicts.
 ///
 /// Compares the published configurations and others with the production set, on this disk: inserts,
-/// lists, reads, updates, deletes and a mix, over a table of messages. Saves the results as
-/// `warren-pragma.json` and, with charts, as `warren-pragma.html`.
+/// lists, reads, updates, deletes and a mix, over a table of messages; then the same table with the
+/// body first, last, and in a table of its own. Saves the results as `warren-pragma.json` and, with
+/// charts, as `warren-pragma.html`.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren bench pragma --minutes 5\n  \
-                        warren bench pragma --rows 1000,50000 --precision 1 --folder /mnt/disk")]
+#[command(
+    mut_arg("rounds_min", |arg| arg.default_value("10")),
+    mut_arg("seconds", |arg| arg.default_value("0.06")),
+    after_help = "Examples:\n  warren bench pragma --folder /mnt/disk\n  \
+                  warren bench pragma --only synchronous-full,synchronous-off,insert,update\n  \
+                  warren bench pragma --only layouts\n  \
+                  warren bench pragma --rows 1000,200000 --cipher aegis --precision 1 --minutes 60\n  \
+                  warren bench pragma --list"
+)]
 pub(crate) struct Pragma {
     /// Messages in the file, for each size. 20,000 of 3,500 bytes are larger than every cache.
     #[arg(long, default_values_t = [1_000, 20_000], value_delimiter = ',', value_name = "COUNTS", value_parser = clap::value_parser!(i64).range(10..))]
@@ -22,16 +30,45 @@ pub(crate) struct Pragma {
     /// Bytes of a message's body.
     #[arg(long, default_value_t = 3_500, value_name = "BYTES")]
     body_bytes: usize,
+    /// Encrypt every file: `chacha20`, `aegis`, or another that `PRAGMA cipher` takes.
+    #[arg(long, value_name = "CIPHER")]
+    cipher: Option<String>,
+    /// Measure only these: configurations, operations and parts by name.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    only: Vec<String>,
+    /// List the names that `--only` takes, and measure nothing.
+    #[arg(long)]
+    list: bool,
     #[command(flatten)]
     method: MethodArguments,
 }
 
 pub(crate) fn run(arguments: &Pragma, output: Output) -> anyhow::Result<()> {
+    if arguments.list {
+        return list(output);
+    }
     let plan = Plan {
         method: arguments.method.method()?,
         rows: arguments.rows.clone(),
         body_bytes: arguments.body_bytes,
+        cipher: arguments.cipher.clone(),
+        only: arguments.only.clone(),
     };
-    let report = bench::lab::pragma::run(&plan, &output.progress())?;
+    let report = pragma::run(&plan, &output.progress())?;
     finish(&report, &arguments.method.places.report, output)
+}
+
+fn list(output: Output) -> anyhow::Result<()> {
+    let choices = pragma::choices();
+    for (kind, title) in [
+        (Kind::Part, "Parts"),
+        (Kind::Configuration, "Configurations"),
+        (Kind::Operation, "Operations"),
+    ] {
+        output.line(format_args!("{title}:"));
+        for Choice { name, about, .. } in choices.iter().filter(|choice| choice.kind == kind) {
+            output.line(format_args!("  {}", format!("{name:24}{about}").trim_end()));
+        }
+    }
+    output.value(&choices)
 }

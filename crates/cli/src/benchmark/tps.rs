@@ -64,7 +64,6 @@ impl ValueEnum for PartName {
             Self(Part::Durability),
             Self(Part::Isolation),
             Self(Part::Mixed),
-            Self(Part::Checkpoint),
             Self(Part::Cipher),
             Self(Part::Vaults),
         ]
@@ -82,9 +81,6 @@ impl ValueEnum for PartName {
                 PossibleValue::new("isolation").help("0 to 10 % failing transactions")
             }
             Part::Mixed => PossibleValue::new("mixed").help("reads beside writes"),
-            Part::Checkpoint => {
-                PossibleValue::new("checkpoint").help("the longest pause, the largest WAL")
-            }
             Part::Cipher => PossibleValue::new("cipher").help("ciphers by size of commit"),
             Part::Vaults => PossibleValue::new("vaults").help("thousands of encrypted databases"),
         })

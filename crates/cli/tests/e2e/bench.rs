@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::processes::{json, warren};
 
 /// That others may enter: PostgreSQL runs as a user of its own where we are root.
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap()
 }
 
@@ -22,7 +22,7 @@ fn tps(folder: &Path, more: &[&str]) -> Value {
     json(&[&common[..], &folders, more].concat())
 }
 
-fn names(report: &Value) -> BTreeSet<&str> {
+pub(crate) fn names(report: &Value) -> BTreeSet<&str> {
     let tables = report["tables"].as_array().unwrap().iter();
     tables.map(|table| table["name"].as_str().unwrap()).collect()
 }
@@ -36,7 +36,6 @@ fn tps_makes_every_table_beside_a_baseline_and_saves_them() {
         "durability",
         "isolation",
         "mixed",
-        "checkpoint",
         "cipher-1",
         "cipher-100",
         "cipher-1000",
@@ -86,7 +85,7 @@ fn tps_refuses_a_table_that_does_not_fit_on_the_disk() {
 }
 
 /// Runs `warren bench`, small, with its files and results in the folder.
-fn bench(name: &str, folder: &Path, more: &[&str]) -> Value {
+pub(crate) fn bench(name: &str, folder: &Path, more: &[&str]) -> Value {
     let path = folder.to_str().unwrap();
     let common = ["bench", name, "--folder", path, "--report", path];
     let report = json(&[&common[..], more].concat());
@@ -98,7 +97,7 @@ fn bench(name: &str, folder: &Path, more: &[&str]) -> Value {
 }
 
 /// Every row was measured in every round, and has these figures; latencies stand apart.
-fn check_rows(report: &Value, rounds: usize, facts: &[&str], is_request: bool) {
+pub(crate) fn check_rows(report: &Value, rounds: usize, facts: &[&str], is_request: bool) {
     for table in report["tables"].as_array().unwrap() {
         for row in table["rows"].as_array().unwrap() {
             assert!(row["rate"]["min"].as_f64().unwrap() > 0.0, "{row}");

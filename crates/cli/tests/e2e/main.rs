@@ -15,6 +15,7 @@ mod heal;
 mod housekeeping;
 mod kill_client;
 mod kill_server;
+mod lab;
 mod live;
 mod lost_edits;
 mod postgres;

@@ -1,3 +1,4 @@
+// A power loss takes the last commits back; the file stays whole.
 // Once for the file, not for each connection, while nothing else has it open:
 //   sqlite3 app.db "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = INCREMENTAL; VACUUM;"
 use std::path::Path;

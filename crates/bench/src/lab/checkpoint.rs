@@ -1,0 +1,198 @@
+//! `warren bench checkpoint`: what copying the WAL back into the file costs those who write.
+//!
+//! The work is that of `bench tps`: transactions of two updates on a table of accounts, by a plain
+//! loop and through the engine.
+//!
+//! # Invariants
+//! - A case begins with an empty WAL, or with one that holds a single commit which the long reader
+//!   sees: SQLite deletes the WAL when the last connection closes.
+//! - The interval is read back from the connection that writes.
+
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use engine::Cipher;
+use engine::Durability::Os;
+use indicatif::ProgressBar;
+use rusqlite::Connection;
+
+use super::carry_out::{read_setting, set};
+use super::plan::Scalar;
+use super::{Budget, Method};
+use crate::disk;
+use crate::machine::Machine;
+use crate::measure::Sample;
+use crate::report::Report;
+use crate::suite::{Case, Section, run as run_section};
+use crate::tps::accounts::{self, BALANCE_SQL};
+use crate::tps::bare::{LONGEST, Loop};
+use crate::tps::bed::{Bed, wal_megabytes};
+use crate::tps::producers::Load;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How.
+    pub method: Method,
+    /// Rows of the table.
+    pub rows: i64,
+    /// Transactions of a commit of the plain loop, and callers of the engine that wait at a time.
+    pub batch: usize,
+    /// How the table is encrypted; `None` for not at all.
+    pub cipher: Option<Cipher>,
+}
+
+const TITLE: &str = "Warren: checkpoints, measured";
+const LEAD: &str = "Continuous writing in WAL mode, synchronous NORMAL: what copying the WAL back \
+    into the file costs. The plain loop leaves that to SQLite, which does it within a commit, each \
+    time the WAL has so many pages (wal_autocheckpoint; 0: never); Warren's engine has another \
+    connection do it beside the writer. A long reader holds the snapshot that it began with through \
+    the whole run, so that the WAL can be copied, but not begun anew. The slowest commit is the \
+    longest that the loop, or a caller of the engine, waited for one; the largest WAL is the file's \
+    size at the end, which never shrinks in these runs.";
+
+/// Pages of the WAL at which SQLite copies it; its default first, as what the others are compared
+/// with.
+const INTERVALS: [u32; 4] = [1_000, 0, 100, 10_000];
+const SLOWEST: &str = "slowest commit, ms";
+/// A WAL that is not begun anew, for each second: what a fast disk takes.
+const WAL_BYTES_PER_SECOND: f64 = 1e9;
+
+/// Runs the plan; `bar` shows how far it is.
+pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
+    let Plan { method, rows, batch, cipher } = plan;
+    ensure!(*batch > 0, "--batch must be above 0");
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate of bytes, above 0"
+    )]
+    let wal = (method.duration.as_secs_f64() * 1.2 * WAL_BYTES_PER_SECOND) as u64;
+    let what = format!("{rows} rows and a WAL that grows");
+    disk::check(&method.folder, accounts::disk_bytes(*rows).saturating_add(wal), &what)?;
+    let scratch = tempfile::tempdir_in(&method.folder).context("the folder to measure in")?;
+    bar.set_message("making the table");
+    let bed = crate::tps::load(scratch.path(), *cipher, *rows, bar)?;
+    let mut budget = Budget::new(method, 2);
+    let mut tables = Vec::new();
+    for (name, is_read) in [("checkpoint", false), ("checkpoint-long-reader", true)] {
+        let beside =
+            if is_read { "beside a reader that holds its snapshot" } else { "nobody reads" };
+        let section = Section {
+            name: name.to_owned(),
+            unit: "transactions",
+            title: format!("{batch} transactions a commit, or callers of Warren; {beside}"),
+            cases: cases(&bed, *batch, is_read),
+        };
+        tables.push(run_section(section, &budget.next(), bar)?);
+        bed.check_sum()?;
+    }
+    bar.finish_and_clear();
+    let mut settings = vec![
+        ("rows".to_owned(), rows.to_string()),
+        ("cipher".to_owned(), cipher.map_or("none", Cipher::name).to_owned()),
+    ];
+    settings.extend(method.settings());
+    Ok(Report {
+        benchmark: "checkpoint".into(),
+        machine: Machine::here(&method.folder),
+        command: method.command.clone(),
+        settings,
+        configurations: Vec::new(),
+        tables,
+        notes: Vec::new(),
+        title: TITLE.into(),
+        lead: LEAD.into(),
+    })
+}
+
+fn cases(bed: &Bed, batch: usize, is_read: bool) -> Vec<Case<'_>> {
+    let mut cases: Vec<Case<'_>> = INTERVALS
+        .into_iter()
+        .map(|interval| {
+            let default = if interval == INTERVALS[0] { " (the default)" } else { "" };
+            let name = format!("autocheckpoint {interval}{default}");
+            Case::new(name, move |duration| plain(bed, batch, interval, is_read, duration))
+        })
+        .collect();
+    let reads = |reads| Load { reads, ..Load::of(batch, Os) };
+    for (name, load) in [("Warren", reads(0)), ("Warren, 3 reads beside each", reads(3))] {
+        cases.push(Case::new(name, move |duration| through_engine(bed, load, is_read, duration)));
+    }
+    cases
+}
+
+fn plain(
+    bed: &Bed,
+    batch: usize,
+    interval: u32,
+    is_read: bool,
+    duration: Duration,
+) -> anyhow::Result<Sample> {
+    let reader = is_read.then(|| hold(bed)).transpose()?;
+    let db = bed.connection()?;
+    set(&db, &[("wal_autocheckpoint".to_owned(), interval.to_string())])?;
+    let found = read_setting(&db, "wal_autocheckpoint")?;
+    ensure!(found == Scalar::Integer(interval.into()), "wal_autocheckpoint is {found:?}");
+    let mut sample = Loop::of(batch).run(&db, &bed.pairs, 0, duration)?;
+    let longest = sample.facts.iter().find(|(name, _)| *name == LONGEST).map(|(_, ms)| *ms);
+    let longest = longest.context("a loop tells its longest batch")?;
+    sample.facts = vec![(SLOWEST, longest), ("largest WAL, MB", wal_megabytes(&bed.path))];
+    drop(db);
+    drop(reader);
+    Ok(sample)
+}
+
+fn through_engine(
+    bed: &Bed,
+    load: Load,
+    is_read: bool,
+    duration: Duration,
+) -> anyhow::Result<Sample> {
+    let reader = is_read.then(|| hold(bed)).transpose()?;
+    let mut sample = bed.engine(load, duration)?;
+    let latency =
+        sample.latency.take().context("no caller was answered: give it more --seconds")?;
+    sample.facts.push((SLOWEST, latency.max_us / 1e3));
+    drop(reader);
+    Ok(sample)
+}
+
+/// A connection that reads the same snapshot until it is closed. It has written a commit before:
+/// a reader that finds an empty WAL would keep all of it from being copied.
+fn hold(bed: &Bed) -> anyhow::Result<Connection> {
+    let db = bed.connection()?;
+    db.execute("UPDATE account SET balance = balance WHERE id = 1", [])?;
+    db.execute_batch("BEGIN")?;
+    db.query_row(BALANCE_SQL, [1], |_| Ok(())).context("the long reader")?;
+    Ok(db)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fact(sample: &Sample, name: &str) -> f64 {
+        sample.facts.iter().find(|(of, _)| *of == name).unwrap().1
+    }
+
+    #[test]
+    fn a_wal_stays_short_unless_it_is_never_copied_or_somebody_reads() {
+        let folder = tempfile::tempdir().unwrap();
+        let bed = crate::tps::load(folder.path(), None, 50_000, &ProgressBar::hidden()).unwrap();
+        let largest = |interval, is_read| {
+            let sample = plain(&bed, 10, interval, is_read, Duration::from_millis(300)).unwrap();
+            assert!(sample.transactions > 0 && fact(&sample, SLOWEST) > 0.0, "{sample:?}");
+            assert!(!folder.path().join("accounts-50000-none.db-wal").exists());
+            fact(&sample, "largest WAL, MB")
+        };
+        let short = largest(100, false);
+        assert!(short < 1.0, "{short} MB");
+        for long in [largest(0, false), largest(100, true)] {
+            assert!(long > 2.0 * short, "{long} MB beside {short} MB");
+        }
+        let ours = through_engine(&bed, Load::of(10, Os), true, Duration::from_millis(50)).unwrap();
+        assert!(fact(&ours, SLOWEST) > 0.0 && ours.latency.is_none(), "{ours:?}");
+        bed.check_sum().unwrap();
+    }
+}

@@ -1,0 +1,174 @@
+//! The lab's benchmarks, small: what they measure, what they read back, what they leave.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::bench::{bench, check_rows, folder, names};
+use crate::processes::{json, warren};
+
+const TIMING: [&str; 6] = ["--seconds", "0.01", "--rounds-min", "2", "--minutes", "0.001"];
+
+fn table<'r>(report: &'r Value, name: &str) -> &'r Value {
+    let mut tables = report["tables"].as_array().unwrap().iter();
+    tables.find(|table| table["name"] == name).unwrap()
+}
+
+fn row_names(table: &Value) -> Vec<&str> {
+    let rows = table["rows"].as_array().unwrap().iter();
+    rows.map(|row| row["name"].as_str().unwrap()).collect()
+}
+
+fn notes(report: &Value) -> Vec<&str> {
+    report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect()
+}
+
+/// The reports alone are left.
+fn check_left(folder: &Path, name: &str) {
+    let left = fs::read_dir(folder).unwrap();
+    let left: BTreeSet<String> =
+        left.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let expected = ["html", "json"].map(|ending| format!("warren-{name}.{ending}"));
+    assert_eq!(left, BTreeSet::from(expected));
+}
+
+#[test]
+fn pragma_measures_what_is_picked_and_reads_it_back() {
+    let folder = folder();
+    let only = ["synchronous-full", "page-8192", "mmap-256mb", "insert", "list", "delete-100"];
+    let only = only.join(",");
+    let small = ["--rows", "30,60", "--body-bytes", "500", "--only", &only];
+    let report = bench("pragma", folder.path(), &[&small[..], &TIMING].concat());
+    let operations = ["insert", "list", "insert-100", "delete-100"];
+    let expected = [30, 60].map(|rows| operations.map(|name| format!("{rows}-{name}")));
+    let expected: Vec<&str> = expected.as_flattened().iter().map(String::as_str).collect();
+    assert_eq!(names(&report), expected.into_iter().collect());
+    check_rows(&report, 2, &["CPU µs each", "slowest ms"], false);
+    let rows = ["production", "mmap-256mb", "synchronous-full", "page-8192"];
+    assert_eq!(row_names(table(&report, "30-list")), rows);
+
+    let configurations = report["configurations"].as_array().unwrap();
+    let found = |configuration: &str, pragma: &str| {
+        let mut all = configurations.iter();
+        let one = all.find(|one| one["name"] == configuration).unwrap();
+        let mut settings = one["settings"].as_array().unwrap().iter();
+        settings.find(|one| one["name"] == pragma).unwrap().clone()
+    };
+    let page = found("page-8192", "page_size");
+    assert_eq!((&page["found"], &page["is_default"]), (&"8192".into(), &false.into()));
+    let synchronous = found("synchronous-full", "synchronous");
+    assert_eq!((&synchronous["found"], &synchronous["is_default"]), (&"FULL".into(), &true.into()));
+    assert_eq!(found("production", "auto_vacuum")["found"], "FULL");
+    assert!(notes(&report).is_empty(), "{report}");
+    check_left(folder.path(), "pragma");
+}
+
+#[test]
+fn pragma_says_what_is_without_effect_on_encrypted_files() {
+    let folder = folder();
+    let only = "mmap-256mb,cache-64mb-mmap-256mb,update";
+    let small = ["--rows", "30", "--body-bytes", "500", "--cipher", "aegis", "--only", only];
+    let report = bench("pragma", folder.path(), &[&small[..], &TIMING].concat());
+    let rows = ["production", "cache-64mb-mmap-256mb"];
+    assert_eq!(row_names(table(&report, "30-update")), rows);
+    let expected = [
+        "mmap-256mb: mmap_size 268435456: without effect on an encrypted file",
+        "mmap-256mb is not measured: it changes nothing here",
+        "cache-64mb-mmap-256mb: mmap_size 268435456: without effect on an encrypted file",
+    ];
+    assert_eq!(notes(&report), expected);
+}
+
+#[test]
+fn pragma_compares_layouts() {
+    let folder = folder();
+    let small = ["--rows", "30", "--only", "layouts"];
+    let report = bench("pragma", folder.path(), &[&small[..], &TIMING].concat());
+    let expected = ["list", "read", "update", "mixed"];
+    let expected = ["3500", "60000"].map(|body| expected.map(|s| format!("layout-{body}-{s}")));
+    let expected: BTreeSet<&str> = expected.as_flattened().iter().map(String::as_str).collect();
+    assert_eq!(names(&report), expected);
+    check_rows(&report, 2, &["slowest ms"], false);
+    let rows =
+        ["body in the last column", "body in the first column", "body in a table of its own"];
+    assert_eq!(row_names(table(&report, "layout-60000-list")), rows);
+}
+
+#[test]
+fn pragma_lists_what_can_be_picked_and_refuses_the_rest() {
+    let folder = folder();
+    let list = json(&["bench", "pragma", "--list"]);
+    let kinds = |kind: &str| {
+        list.as_array().unwrap().iter().filter(|choice| choice["kind"] == kind).count()
+    };
+    assert_eq!((kinds("part"), kinds("operation")), (2, 10));
+    assert!(kinds("configuration") > 20, "{list}");
+    let text = warren(&["bench", "pragma", "--list"]).stdout;
+    assert!(text.contains("\n  journal-off             unsafe: "), "{text}");
+
+    let path = folder.path().to_str().unwrap();
+    let refused = warren(&["bench", "pragma", "--folder", path, "--only", "turbo"]);
+    assert!(!refused.status.success() && refused.stderr.contains("see --list"));
+    let rows = (i64::MAX / 128).to_string();
+    let refused = warren(&["bench", "pragma", "--folder", path, "--rows", &rows]);
+    assert!(!refused.status.success() && refused.stderr.contains("of disk"), "{}", refused.stderr);
+    assert!(fs::read_dir(path).unwrap().next().is_none(), "nothing was begun");
+}
+
+#[test]
+fn cipher_measures_every_cipher_warm_cold_and_at_opening() {
+    let folder = folder();
+    let small = ["--rows", "30", "--body-bytes", "500"];
+    let report = bench("cipher", folder.path(), &[&small[..], &TIMING].concat());
+    let is_cold = names(&report).contains("cold-read");
+    assert_ne!(
+        is_cold,
+        notes(&report).iter().any(|note| note.starts_with("nothing was read cold"))
+    );
+    let ciphers =
+        ["none", "chacha20", "aes256cbc", "aes128cbc", "aegis", "ascon128", "sqlcipher", "rc4"];
+    for name in ["warm-insert", "warm-mixed-100"] {
+        assert_eq!(row_names(table(&report, name)), ciphers);
+    }
+    if is_cold {
+        assert_eq!(row_names(table(&report, "cold-list")), ciphers);
+    }
+    let open = row_names(table(&report, "open"));
+    assert_eq!((open[0], open[1], open.len()), ("none", "chacha20, raw key", 12));
+    check_rows(&report, 2, &[], false);
+    check_left(folder.path(), "cipher");
+
+    let small = ["--ciphers", "aegis", "--only", "open"];
+    let report = bench("cipher", folder.path(), &[&small[..], &TIMING].concat());
+    assert_eq!(names(&report), BTreeSet::from(["open"]));
+    let expected = ["none", "aegis, raw key", "aegis, passphrase"];
+    assert_eq!(row_names(table(&report, "open")), expected);
+}
+
+#[test]
+fn checkpoint_measures_intervals_and_ours_with_and_without_a_reader() {
+    let folder = folder();
+    let small = ["--rows", "2000", "--batch", "10"];
+    let timing = ["--seconds", "0.05", "--rounds-min", "2", "--minutes", "0.001"];
+    let report = bench("checkpoint", folder.path(), &[&small[..], &timing].concat());
+    assert_eq!(names(&report), BTreeSet::from(["checkpoint", "checkpoint-long-reader"]));
+    check_rows(&report, 2, &["slowest commit, ms", "largest WAL, MB"], false);
+    let rows = row_names(table(&report, "checkpoint"));
+    assert_eq!((rows[0], rows[1]), ("autocheckpoint 1000 (the default)", "autocheckpoint 0"));
+    assert!(rows.contains(&"Warren"), "{rows:?}");
+    check_left(folder.path(), "checkpoint");
+}
+
+#[test]
+fn vacuum_measures_auto_vacuum_under_churn() {
+    let folder = folder();
+    let small = ["--churn-rows", "200", "--only", "churn"];
+    let report = bench("vacuum", folder.path(), &[&small[..], &TIMING].concat());
+    assert_eq!(names(&report), BTreeSet::from(["auto-vacuum"]));
+    check_rows(&report, 2, &["file, MB", "free pages, %", "pages out of order, %"], false);
+    let rows = ["auto_vacuum NONE", "auto_vacuum INCREMENTAL", "auto_vacuum FULL"];
+    assert_eq!(row_names(table(&report, "auto-vacuum")), rows);
+    check_left(folder.path(), "vacuum");
+}
