@@ -89,20 +89,16 @@ impl Framework {
 
     /// The snippet.
     pub fn write(&self, recipe: &Recipe) -> String {
-        let comment = self.comment;
-        let mut text = String::new();
-        if let Some(risk) = recipe.risk() {
-            text = format!("{comment} {risk}\n");
-        }
+        let mut comments: Vec<String> = recipe.risk().map(str::to_owned).into_iter().collect();
         if !recipe.once.is_empty() {
             let once = recipe.once.iter().map(|(name, value)| format!("PRAGMA {name} = {value};"));
-            let once: Vec<String> = once.collect();
-            text += &format!(
-                "{comment} {ONCE}\n{comment}   sqlite3 app.db \"PRAGMA journal_mode = DELETE; {} VACUUM;\"\n",
-                once.join(" ")
-            );
+            let once = once.collect::<Vec<_>>().join(" ");
+            comments.push(ONCE.to_owned());
+            comments
+                .push(format!("  sqlite3 app.db \"PRAGMA journal_mode = DELETE; {once} VACUUM;\""));
         }
-        text + &(self.write)(recipe)
+        let comments = comments.iter().map(|line| format!("{} {line}\n", self.comment));
+        comments.collect::<String>() + &(self.write)(recipe)
     }
 }
 

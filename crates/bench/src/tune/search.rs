@@ -335,7 +335,15 @@ mod tests {
             name: "mix".into(),
             rate: Spread::of(vec![1.0]),
             ratio: Spread::of(vec![f64::midpoint(*low, *high)]),
-            difference: Difference::from_interval(Interval { low: *low, high: *high }, true),
+            difference: Difference {
+                interval: Interval { low: *low, high: *high },
+                verdict: match () {
+                    () if *low > 1.0 => Verdict::Faster,
+                    () if *high < 1.0 => Verdict::Slower,
+                    () => Verdict::NoDifference,
+                },
+                text: String::new(),
+            },
         });
         Trial {
             candidate: &CANDIDATES[candidate],
