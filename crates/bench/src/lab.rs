@@ -48,13 +48,13 @@ impl Method {
     /// For the report.
     fn settings(&self) -> Vec<(String, String)> {
         let Self { rounds_min, rounds_max, precision, time, duration, .. } = self;
-        let setting = |name: &str, value: String| (name.to_owned(), value);
-        vec![
-            setting("seconds for each figure in a round", duration.as_secs_f64().to_string()),
-            setting("rounds", format!("{rounds_min} to {rounds_max}")),
-            setting("until precise to", format!("{} %", precision * 100.0)),
-            setting("or after", format!("{} minutes", time.as_secs_f64() / 60.0)),
-        ]
+        let (seconds, minutes) = (duration.as_secs_f64(), time.as_secs_f64() / 60.0);
+        let text = format!(
+            "{rounds_min} to {rounds_max} of {seconds} s for each figure, until precise to {} % or \
+             after {minutes} minutes",
+            precision * 100.0
+        );
+        vec![("rounds".to_owned(), text)]
     }
 }
 

@@ -35,4 +35,5 @@ pub mod tps;
 pub mod tune;
 
 pub use compare::{Compared, ComparedRow, Comparison, Source, compare};
+pub use processes::memory_peak_bytes;
 pub use report::Report;

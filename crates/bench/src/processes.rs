@@ -78,11 +78,21 @@ fn stat_field(pid: u32, index: usize) -> Option<String> {
     fields.split(' ').nth(index).map(str::to_owned)
 }
 
+/// The most bytes that this process ever had in memory.
+pub fn memory_peak_bytes() -> Option<u64> {
+    status_bytes(std::process::id(), "VmHWM:")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "memories stay far below 2⁵³ bytes")]
 fn status_mb(pid: u32, name: &str) -> Option<f64> {
+    Some(status_bytes(pid, name)? as f64 / 1e6)
+}
+
+fn status_bytes(pid: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    let kib: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
-    Some(kib * 1_024.0 / 1e6)
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kib * 1_024)
 }
 
 #[cfg(test)]
@@ -94,6 +104,7 @@ mod tests {
         let own = Processes::own();
         assert!(own.memory_mb() > 1.0 && own.cpu_seconds() >= 0.0);
         assert!(own.memory_peak_mb().unwrap() > 1.0);
+        assert!(memory_peak_bytes().unwrap() > 1_000_000);
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let without = Processes { part: Part::Children, ..own };
         assert!(without.all().contains(&child.id()));

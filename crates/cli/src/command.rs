@@ -5,7 +5,7 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::{
     account, benchmark, client, conflicts, doctor, history, inspect, phrase, postgres, serve,
-    status, sync, track, tune, vault,
+    status, sync, track, tune, vacuum, vault,
 };
 
 #[derive(Subcommand)]
@@ -25,6 +25,7 @@ pub(crate) enum Command {
     Conflicts(conflicts::Arguments),
     History(history::Arguments),
     Phrase(phrase::Arguments),
+    Vacuum(vacuum::Arguments),
     #[command(subcommand)]
     Vault(vault::Command),
     #[command(subcommand)]
@@ -50,6 +51,7 @@ impl Command {
             Self::Conflicts(arguments) => conflicts::run(&arguments, output),
             Self::History(arguments) => history::run(&arguments, output),
             Self::Phrase(arguments) => phrase::run(&arguments, output),
+            Self::Vacuum(arguments) => vacuum::run(&arguments, output),
             Self::Vault(command) => vault::run(command, output),
             Self::Postgres(command) => postgres::run(&command, output),
             Self::Tune(arguments) => tune::run(&arguments, output),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use accounts::Login;
 use clap::Args;
+use doctor::holders;
 use replica::Replica;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
@@ -36,15 +37,24 @@ fn replica(path: &Path, output: Output) -> anyhow::Result<()> {
     let status = Replica::open(path)?.status()?;
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let journal: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
-    let page_bytes: i64 = db.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+    let page_bytes: u32 = db.query_row("PRAGMA page_size", [], |row| row.get(0))?;
     let file_bytes = std::fs::metadata(path)?.len();
     let sql = "SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name LIKE 'warren%'";
     let own_bytes: i64 = db.query_row(sql, [], |row| row.get(0))?;
+    let free_pages: u32 = db.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
+    drop(db);
+    let file = Figures {
+        path,
+        file_bytes,
+        free_bytes: u64::from(free_pages) * u64::from(page_bytes),
+        wal_bytes: side_file_bytes(path, "-wal"),
+    };
     let (count, digest) = (status.fingerprint.count, status.fingerprint.digest);
     output.line(format_args!("replica {}, node {}", path.display(), status.node));
     output.line(format_args!(
         "file {file_bytes} bytes, {own_bytes} of them Warren's; cipher none; journal {journal}; pages of {page_bytes}"
     ));
+    let health = file.describe(output);
     let bytes = status.bytes;
     output.line(format_args!("{count} messages, {bytes} bytes, fingerprint {digest:032x}"));
     if let Some(remote) = &status.remote {
@@ -58,6 +68,7 @@ fn replica(path: &Path, output: Output) -> anyhow::Result<()> {
     value["journal_mode"] = journal.into();
     value["page_bytes"] = page_bytes.into();
     value["cipher"] = "none".into();
+    value["health"] = health;
     output.value(&value)
 }
 
@@ -87,18 +98,21 @@ fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
 /// Says where the vault is, and how it is kept.
 fn storage(login: &Login, storage: &Storage, output: Output) -> Value {
     match storage {
-        Storage::Sqlite { path, file_bytes, free_bytes, cipher, profile } => {
-            let path = path.display().to_string();
+        Storage::Sqlite { path: file, file_bytes, free_bytes, wal_bytes, cipher, profile } => {
+            let path = file.display().to_string();
             output.line(format_args!("vault {path} of {login}"));
             output.line(format_args!(
                 "file {file_bytes} bytes, {free_bytes} of them free; cipher {cipher}; profile {profile}"
             ));
+            let (file_bytes, free_bytes, wal_bytes) = (*file_bytes, *free_bytes, *wal_bytes);
+            let health = Figures { path: file, file_bytes, free_bytes, wal_bytes };
             json!({
                 "path": path,
                 "file_bytes": file_bytes,
                 "free_bytes": free_bytes,
                 "cipher": cipher,
                 "profile": profile,
+                "health": health.describe(output),
             })
         }
         Storage::Postgres { address, database, version, tables_bytes } => {
@@ -112,6 +126,40 @@ fn storage(login: &Login, storage: &Storage, output: Output) -> Value {
             })
         }
     }
+}
+
+/// How a file is, and what is in its way.
+struct Figures<'a> {
+    path: &'a Path,
+    file_bytes: u64,
+    free_bytes: u64,
+    wal_bytes: u64,
+}
+
+impl Figures<'_> {
+    fn describe(&self, output: Output) -> Value {
+        let Self { path, file_bytes, free_bytes, wal_bytes } = *self;
+        #[expect(clippy::cast_precision_loss, reason = "sizes stay far below 2⁵³")]
+        let fragmentation =
+            if file_bytes == 0 { 0.0 } else { free_bytes as f64 / file_bytes as f64 };
+        let percent = fragmentation * 100.0;
+        output.line(format_args!("fragmentation {percent:.1} %; WAL {wal_bytes} bytes"));
+        let holders = holders(path);
+        for holder in &holders {
+            output.line(format_args!("open in {holder}"));
+        }
+        json!({
+            "fragmentation": fragmentation,
+            "wal_bytes": wal_bytes,
+            "holders": holders,
+        })
+    }
+}
+
+fn side_file_bytes(path: &Path, suffix: &str) -> u64 {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    std::fs::metadata(name).map_or(0, |metadata| metadata.len())
 }
 
 /// Compares what is recorded with the messages themselves; what is wrong is made anew. Returns

@@ -21,6 +21,7 @@ mod status;
 mod sync;
 mod track;
 mod tune;
+mod vacuum;
 mod vault;
 
 use std::process::ExitCode;

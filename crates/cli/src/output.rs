@@ -5,6 +5,7 @@ pub(crate) mod span;
 use std::fmt::{Arguments, Display};
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -59,6 +60,17 @@ impl Output {
         ProgressBar::new(0).with_style(style.progress_chars("=> "))
     }
 
+    /// What turns on the terminal while something runs that cannot say how far it is; hidden as the
+    /// bar is.
+    pub(crate) fn spinner(self, message: String) -> ProgressBar {
+        if self.json {
+            return ProgressBar::hidden();
+        }
+        let spinner = ProgressBar::new_spinner().with_message(message);
+        spinner.enable_steady_tick(Duration::from_millis(100));
+        spinner
+    }
+
     /// Reports how the command ended: 0, or 1 and the error, or the status of its verdict.
     pub(crate) fn exit(self, result: anyhow::Result<()>) -> ExitCode {
         let Err(error) = result else { return ExitCode::SUCCESS };
@@ -98,6 +110,14 @@ fn code(error: &anyhow::Error) -> &'static str {
         Some(sync_store::Error::Unavailable(_)) => return "unavailable",
         _ => {}
     }
+    match error.downcast_ref::<engine::Error>() {
+        Some(engine::Error::Busy) => return "busy",
+        Some(engine::Error::NoRoom { .. }) => return "no_room",
+        Some(engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. }) => {
+            return "wrong_key";
+        }
+        _ => {}
+    }
     let Some(error) = error.downcast_ref::<accounts::Error>() else { return "failed" };
     match error {
         accounts::Error::AccountExists => "account_exists",
@@ -108,6 +128,11 @@ fn code(error: &anyhow::Error) -> &'static str {
         accounts::Error::TooManyAttempts { .. } => "too_many_attempts",
         _ => "failed",
     }
+}
+
+/// Bytes for people: `12.3 MB`.
+pub(crate) fn size(bytes: u64) -> impl Display {
+    indicatif::DecimalBytes(bytes)
 }
 
 /// A moment for people: `2026-11-21 06:30:00Z`, or `never` for 0.

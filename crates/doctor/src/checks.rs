@@ -70,6 +70,16 @@ pub(crate) fn outside(outside: &Outside, log: &mut Log) {
         (check.run)(outside, log);
         log.check(check.name);
     }
+    unseen(outside, log);
+}
+
+/// Says whose open files could not be seen.
+fn unseen(outside: &Outside, log: &mut Log) {
+    let count = outside.users.unseen_count;
+    if count > 0 {
+        let why = format!("{count} processes show their open files to root alone");
+        log.skip("who else has the file open", why);
+    }
 }
 
 /// Runs the checks of the content.
@@ -127,7 +137,7 @@ pub(crate) fn unreadable(trouble: &Trouble, is_immutable: bool, outside: &Outsid
         log.skip("the content", WITHOUT_WAL);
         return;
     }
-    if trouble.is_fault() {
+    if trouble.is_fault() && !log.has("file_truncated") {
         integrity::fault(trouble, log);
     }
     log.skip("the content", why(trouble));

@@ -24,6 +24,7 @@ mod error;
 mod figure;
 mod finding;
 mod header;
+mod holders;
 mod locks;
 mod outside;
 mod page;
@@ -44,6 +45,7 @@ pub use catalogue::{Entry, catalogue, entry};
 pub use error::{Error, Result};
 pub use figure::bytes as bytes_text;
 pub use finding::{Finding, Mend, Severity};
+pub use holders::{Holder, holders};
 pub use processes::Process;
 pub use report::{About, Report, Skipped};
 

@@ -99,14 +99,15 @@ impl Inode {
 }
 
 /// The locks on a database and its `-shm` file, at one moment, but for those of this process.
-pub(crate) fn held(main: Inode, shm: Option<Inode>) -> BTreeSet<Held> {
+/// `users` have the database open.
+pub(crate) fn held(main: Inode, shm: Option<Inode>, users: &[i32]) -> BTreeSet<Held> {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let held = locks.lines().filter_map(parse);
     let of_sqlite = held.flat_map(|line| {
-        let locks = if line.inode == main {
+        let locks = if line.is_on(main, users) {
             locks_of_main(&line)
-        } else if Some(line.inode) == shm {
+        } else if shm.is_some_and(|shm| line.is_on(shm, users)) {
             locks_of_shm(&line)
         } else {
             Vec::new()
@@ -117,10 +118,11 @@ pub(crate) fn held(main: Inode, shm: Option<Inode>) -> BTreeSet<Held> {
 }
 
 /// Does any connection have this `-shm` file open?
-pub(crate) fn is_connected(shm: Option<Inode>) -> bool {
+pub(crate) fn is_connected(shm: Option<Inode>, users: &[i32]) -> bool {
+    let Some(shm) = shm else { return false };
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let mut lines = locks.lines().filter_map(parse);
-    lines.any(|line| Some(line.inode) == shm && line.covers(DEAD_MAN_BYTE))
+    lines.any(|line| line.is_on(shm, users) && line.covers(DEAD_MAN_BYTE))
 }
 
 struct Line {
@@ -151,6 +153,13 @@ fn parse(line: &str) -> Option<Line> {
 }
 
 impl Line {
+    /// Overlays and btrfs give a file another device than its locks: there, the process must be one
+    /// that has the database open.
+    fn is_on(&self, inode: Inode, users: &[i32]) -> bool {
+        let is_sure = self.inode.device == inode.device || users.contains(&self.pid);
+        self.inode.number == inode.number && is_sure
+    }
+
     fn covers(&self, byte: u64) -> bool {
         (self.first..=self.last).contains(&byte)
     }
@@ -206,6 +215,15 @@ mod tests {
         check("1: OFDLCK ADVISORY  WRITE -1 fe:00:131 1073741824 1073741824", &[(-1, "PENDING")]);
         check("1: FLOCK  ADVISORY  WRITE 12 fe:00:131 0 EOF", &[]);
         check("1: -> POSIX  ADVISORY  WRITE 12 fe:00:131 1073741825 1073741825", &[]);
+    }
+
+    #[test]
+    fn a_lock_on_another_device_counts_if_its_process_has_the_file_open() {
+        let line = parse("1: POSIX  ADVISORY  WRITE 12 00:2a:131 1073741825 1073741825").unwrap();
+        let inode = |major, number| Inode { device: (major, 0x2a), number };
+        assert!(line.is_on(inode(0, 131), &[]));
+        assert!(!line.is_on(inode(9, 131), &[]) && line.is_on(inode(9, 131), &[12]));
+        assert!(!line.is_on(inode(0, 132), &[12]));
     }
 
     #[test]

@@ -91,8 +91,8 @@ impl Outside {
         fs::File::open(&path).map_err(io(&path))?;
         let header = read_start(&path, HEADER_SIZE).and_then(|bytes| Header::parse(&bytes));
         let directory = path.parent().unwrap_or(Path::new("/"));
-        let before = Journal::of(&path);
-        let watch = Watch::of(&path, WATCH_TIME.min(budget.left() / 4));
+        let (before, users) = (Journal::of(&path), processes::users(&path));
+        let watch = Watch::of(&path, &users, WATCH_TIME.min(budget.left() / 4));
         let (stamp, journal) = (Stamp::of(&path)?, Journal::of(&path));
         // One that is just being written has somebody's lock, or is gone by now.
         let is_written = watch.held.iter().any(|held| held.lock.excludes());
@@ -104,7 +104,7 @@ impl Outside {
             wal: Wal::of(&path),
             has_shm: beside(&path, "-shm").exists(),
             journal,
-            users: processes::users(&path),
+            users,
             watch,
             file_system: engine::file_system(&path),
             free_bytes: free_bytes(directory),
@@ -113,12 +113,10 @@ impl Outside {
         })
     }
 
-    /// Somebody has the file open, or may have: another user's process, or another machine.
+    /// Somebody has the file open, or may have, on another machine. Processes of other users may
+    /// not be seen; what they change meanwhile is noticed at the end.
     pub(crate) fn may_be_in_use(&self) -> bool {
-        !self.users.processes.is_empty()
-            || self.users.unseen_count > 0
-            || !self.watch.held.is_empty()
-            || self.is_networked()
+        !self.users.processes.is_empty() || !self.watch.held.is_empty() || self.is_networked()
     }
 
     pub(crate) fn is_networked(&self) -> bool {
@@ -150,10 +148,11 @@ impl Journal {
 
 impl Watch {
     /// Looks once; where a lock is held, again and again, until it is let go or the time is over.
-    fn of(path: &Path, time: Duration) -> Self {
+    fn of(path: &Path, users: &Users, time: Duration) -> Self {
         let Some(main) = Inode::of(path) else { return Self::default() };
         let shm = || Inode::of(&beside(path, "-shm"));
-        let look = || locks::held(main, shm());
+        let users: Vec<i32> = users.processes.iter().map(|process| process.pid).collect();
+        let look = || locks::held(main, shm(), &users);
         let state = || (WalIndex::of(path), Stamp::of(path).ok());
         let (started, first) = (clock::now(), state());
         let mut watch = Self {
@@ -187,7 +186,7 @@ impl Watch {
             _ => true,
         });
         watch.index = last.0;
-        watch.is_connected = (0..READS_PER_LOOK).any(|_| locks::is_connected(shm()));
+        watch.is_connected = (0..READS_PER_LOOK).any(|_| locks::is_connected(shm(), &users));
         watch
     }
 }

@@ -83,7 +83,10 @@ impl Page {
     /// The last of the children is in the page's header.
     pub(crate) fn child(&self, index: usize) -> Result<u32, Malformed> {
         let at = if index < self.cells_count { self.cell_start(index)? } else { self.start + 8 };
-        u32_at(&self.bytes, at).ok_or_else(|| self.wrong("a child outside the page"))
+        match u32_at(&self.bytes, at) {
+            Some(child) if child >= 2 => Ok(child),
+            _ => Err(self.wrong("a child that is no page")),
+        }
     }
 
     pub(crate) fn cell(&self, index: usize) -> Result<Cell<'_>, Malformed> {
@@ -161,9 +164,7 @@ impl Page {
     pub(crate) fn check(&self) -> Result<(), Malformed> {
         self.free_size()?;
         for index in 0..self.children_count() {
-            if self.child(index)? < 2 {
-                return Err(self.wrong("a child that is no page"));
-            }
+            self.child(index)?;
         }
         let has_payload = self.kind != Kind::TableInterior;
         let mut rowid_before = None;

@@ -77,7 +77,11 @@ pub(crate) fn users(file: &Path) -> Users {
 fn has_open(pid: i32, name: &OsStr, file: (u64, u64)) -> Option<bool> {
     let descriptors = match fs::read_dir(format!("/proc/{pid}/fd")) {
         Ok(descriptors) => descriptors,
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return None,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            // The kernel's own threads have no command line, and open no databases.
+            let is_kernel = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it.is_empty());
+            return is_kernel.then_some(false);
+        }
         Err(_) => return Some(false),
     };
     let is_it = |descriptor: fs::DirEntry| {

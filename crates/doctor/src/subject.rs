@@ -129,11 +129,16 @@ impl Subject {
         Ok(Ok(subject))
     }
 
+    /// One page's bytes.
+    pub(crate) fn bytes(&self, number: u32) -> Result<Vec<u8>, Trouble> {
+        let bytes = read_page(&self.db, number)?;
+        Ok(bytes.ok_or(Malformed { page: number, what: "not in the file" })?)
+    }
+
     /// One page, as a page of a B-tree.
     pub(crate) fn page(&self, number: u32) -> Result<Page, Trouble> {
         let usable = self.header.page_size - u32::from(self.header.reserved_size);
-        let bytes = read_page(&self.db, number)?;
-        let bytes = bytes.ok_or(Malformed { page: number, what: "not in the file" })?;
+        let bytes = self.bytes(number)?;
         Ok(Page::parse(number, bytes, usable.try_into().expect("pages are small"))?)
     }
 
@@ -148,6 +153,17 @@ impl Subject {
         let time = wish.min(hold).min(self.budget.left());
         self.budget.limit(time);
         time
+    }
+
+    /// All rows of a query, which is a short one.
+    pub(crate) fn rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        row: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        self.allow(Duration::MAX);
+        schema::rows(&self.db, sql, parameters, row)
     }
 
     /// Pages in the file, those of its WAL included.
@@ -245,7 +261,7 @@ impl Subject {
     }
 
     /// Looks at some more leaves of a tree, others for another seed. Returns how many.
-    pub(crate) fn more_leaves(&self, root: u32, seed: u64) -> Result<usize, Trouble> {
+    pub(crate) fn more_leaves(&self, root: u32, seed: u64) -> Result<u64, Trouble> {
         let (mut random, mut more) = (Random::of(seed), Sample::default());
         self.allow(Duration::MAX);
         self.in_snapshot(|| {
@@ -254,11 +270,14 @@ impl Subject {
             }
             Ok(())
         })?;
-        Ok(more.leaves_seen())
+        Ok(more.leaves_seen().try_into().unwrap_or(0))
     }
 
     /// Several reads of one state of the file.
-    fn in_snapshot<T>(&self, work: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    pub(crate) fn in_snapshot<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         self.db.execute_batch("BEGIN")?;
         let result = work();
         self.db.execute_batch("ROLLBACK")?;

@@ -209,3 +209,125 @@ impl Random {
         usize::try_from((random * count) >> 64).expect("below a usize")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    fn database(sql: &str) -> Connection {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(sql).unwrap();
+        db
+    }
+
+    fn number(db: &Connection, sql: &str) -> f64 {
+        db.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    fn bytes(db: &Connection, number: u32) -> Vec<u8> {
+        let sql = "SELECT data FROM sqlite_dbpage WHERE pgno = ?1";
+        db.query_row(sql, [number], |row| row.get(0)).unwrap()
+    }
+
+    fn root(db: &Connection, name: &str) -> u32 {
+        let sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
+        db.query_row(sql, [name], |row| row.get(0)).unwrap()
+    }
+
+    fn page(db: &Connection, number: u32) -> Result<Page, Trouble> {
+        Ok(Page::parse(number, bytes(db, number), 4_096)?)
+    }
+
+    #[test]
+    fn a_small_tree_is_known_as_dbstat_knows_it() {
+        // Rows and keys from a few bytes to several pages: each way of keeping a payload.
+        let db = database(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, x);
+             CREATE INDEX i ON t (x);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+             INSERT INTO t SELECT i, zeroblob(700 + i * 197) FROM n",
+        );
+        for name in ["t", "i"] {
+            let root = root(&db, name);
+            let sample = Sample::of(root, &|number| page(&db, number)).unwrap();
+            assert!(sample.is_whole);
+            let count = |kind: &str| {
+                let of = format!("FROM dbstat WHERE name = '{name}' AND pagetype = '{kind}'");
+                (
+                    number(&db, &format!("SELECT count(*) {of}")),
+                    number(&db, &format!("SELECT coalesce(avg(1.0 - unused / 4096.0), 0) {of}")),
+                )
+            };
+            let ((leaves, fill), (overflow, _)) = (count("leaf"), count("overflow"));
+            assert!((sample.entries() - 60.0).abs() < 1e-6, "{name}: {}", sample.entries());
+            assert!((sample.leaves() - leaves).abs() < 1e-6);
+            assert!((sample.fill() - fill).abs() < 1e-6, "{name}: {} {fill}", sample.fill());
+            if name == "t" {
+                assert!((sample.pages() - leaves - overflow).abs() < 1e-6, "{}", sample.pages());
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_tree_is_estimated_within_its_error() {
+        let db = database(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, x);
+             CREATE INDEX i ON t (x);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+             INSERT INTO t SELECT i, zeroblob(i % 90) FROM n",
+        );
+        for name in ["t", "i"] {
+            let (root, mut random) = (root(&db, name), Random::of(0));
+            let read = |number| page(&db, number);
+            let mut sample = Sample::of(root, &read).unwrap();
+            assert!(!sample.is_whole && sample.leaves_seen() == 0);
+            for _ in 0..100 {
+                sample.descend(root, &read, &mut random).unwrap();
+            }
+            assert!(sample.error() < 0.2, "{name}: {}", sample.error());
+            let off = (sample.entries() / 100_000.0 - 1.0).abs();
+            assert!(
+                off < 4.0 * sample.error(),
+                "{name}: {} ± {}",
+                sample.entries(),
+                sample.error()
+            );
+        }
+    }
+
+    #[test]
+    fn broken_pages_are_told_and_do_no_harm() {
+        let db = database(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, x);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900)
+             INSERT INTO t SELECT i, zeroblob(i % 200) FROM n; DELETE FROM t WHERE id % 5 = 0",
+        );
+        let (root, mut random, mut told) = (root(&db, "t"), Random::of(7), 0);
+        let pages_count: u32 = db.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        for _ in 0..3_000 {
+            let leaf = page(&db, root).unwrap().child(0).unwrap();
+            let spoilt = if random.below(2) == 0 { root } else { leaf };
+            let mut bytes = bytes(&db, spoilt);
+            for _ in 0..=random.below(4) {
+                let end = if random.below(2) == 0 { 40 } else { 4_096 };
+                let at = random.below(end);
+                bytes[at] = u8::try_from(random.below(256)).unwrap();
+            }
+            let read = |number| {
+                let is_spoilt = number == spoilt;
+                match is_spoilt {
+                    true => Ok(Page::parse(number, bytes.clone(), 4_096)?),
+                    false if number > pages_count => {
+                        Err(Malformed { page: number, what: "none" }.into())
+                    }
+                    false => page(&db, number),
+                }
+            };
+            told += usize::from(Sample::of(root, &read).is_err());
+            drop(Sample::default().descend(root, &read, &mut random));
+        }
+        assert!(told > 300, "{told}");
+    }
+}

@@ -12,8 +12,8 @@
 //! # Not here
 //! - The thread that passes run on → `upkeep.rs`. Snapshots that hinder a reset → `readers.rs`.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -117,6 +117,21 @@ impl Checkpoints {
         let pause_us = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         self.counters.pauses.fetch_add(1, Ordering::Relaxed);
         self.counters.longest_pause_us.fetch_max(pause_us, Ordering::Relaxed);
+    }
+
+    /// Waits for a pass that is under way, and lets none begin until the guard is dropped. `None`:
+    /// the database is closed.
+    pub(crate) fn keep_off(&self) -> Option<MutexGuard<'_, bool>> {
+        let is_closed = self.is_closed.lock().expect("a pass does not panic");
+        (!*is_closed).then_some(is_closed)
+    }
+
+    /// The database has a new WAL.
+    pub(crate) fn restart(&self) {
+        self.frames.store(0, Ordering::Relaxed);
+        self.copied.store(0, Ordering::Relaxed);
+        self.reset_at.store(self.reset_step(), Ordering::Relaxed);
+        self.is_reset_due.store(false, Ordering::Relaxed);
     }
 
     /// Waits for a pass that is under way; none begins from here on.

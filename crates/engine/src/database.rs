@@ -8,21 +8,28 @@
 //! - Locks are taken in the order writer, queue; no caller waits for the writer's.
 //!
 //! # Not here
-//! - What happens in a batch → `writer.rs`. Which databases are open → `databases.rs`.
+//! - What happens in a batch → `writer.rs`. Which databases are open → `databases.rs`. What is done
+//!   when nobody writes → `maintain.rs`, `shrink.rs`. Counts → `figures.rs`.
+
+mod figures;
+mod maintain;
+mod shrink;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::time::Duration;
 
 use crate::cache::CacheTotal;
 use crate::checkpoint::Checkpoints;
 use crate::cipher::Cipher;
 use crate::clock;
+use crate::compact;
 use crate::courier::Courier;
 use crate::error::{Error, Result, sqlite};
 use crate::flush::WalFile;
+use crate::idle::Idle;
 use crate::job::{self, Durability, Ended, Pending, Queued};
+use crate::maintenance::{self, Maintenance, Pages};
 use crate::migrate::{self, Migration};
 use crate::open::{self, Encryption};
 use crate::profile::{self, Profile};
@@ -30,7 +37,7 @@ use crate::queue::{Queue, Refused};
 use crate::readers::{Reader, Readers, SNAPSHOT_AGE_MAX};
 use crate::ready::Ready;
 use crate::session::Session;
-use crate::stats::{Counters, Stats};
+use crate::stats::Counters;
 use crate::transaction::Transaction;
 use crate::upkeep::Upkeep;
 use crate::writer::{Poison, Writer, WriterLimits};
@@ -48,7 +55,7 @@ pub struct Options {
     pub create: bool,
     /// No other process writes to the file. Reads that follow on each other then share a snapshot
     /// while this process writes nothing either; what another process does write they see up to
-    /// 10 ms late.
+    /// 10 ms late. And maintenance may put another file in its place.
     pub is_sole_writer: bool,
     /// The writer's limits.
     pub limits: WriterLimits,
@@ -80,6 +87,7 @@ pub struct Database {
     encryption: Encryption,
     profile: &'static Profile,
     limits: WriterLimits,
+    is_sole_writer: bool,
     queue: Queue<Queued>,
     /// `None` once closed.
     writer: Mutex<Option<Writer>>,
@@ -93,6 +101,9 @@ pub struct Database {
     flushes: Queue<Ended>,
     poison: Poison,
     counters: Counters,
+    maintenance: Maintenance,
+    /// As last counted.
+    pages: Mutex<Pages>,
     surroundings: Surroundings,
     /// What goes into the ready queue.
     this: Weak<Self>,
@@ -106,6 +117,10 @@ pub(crate) struct Surroundings {
     pub(crate) flushing: Arc<Ready<Arc<Database>>>,
     pub(crate) courier: Courier,
     pub(crate) upkeep: Arc<Upkeep>,
+    /// Databases that will be maintained when they are idle.
+    pub(crate) idle: Arc<Idle>,
+    /// What maintenance has done, to all databases.
+    pub(crate) maintained: Arc<maintenance::Counters>,
     pub(crate) cache_total: CacheTotal,
 }
 
@@ -124,6 +139,7 @@ impl Database {
             limits,
             readers_count_max,
         } = options;
+        compact::remove_left_over(&path)?;
         let (mut connection, cipher) =
             open::open_connection(&path, &encryption, profile, false, create)?;
         migrate::migrate(&mut connection, migrations)?;
@@ -132,7 +148,7 @@ impl Database {
         let limit = limit.parse().expect("SQLite answers with a count");
         let writer = Writer::new(connection, surroundings.cache_total.share())?;
         let poison = writer.poison_cell();
-        Ok(Arc::new_cyclic(|this| Self {
+        let database = Arc::new_cyclic(|this| Self {
             wal_file: WalFile::of(&path),
             flushes: Queue::new(usize::MAX),
             poison,
@@ -141,6 +157,7 @@ impl Database {
             encryption,
             profile,
             limits,
+            is_sole_writer,
             queue: Queue::new(limits.queue_count_max),
             writer: Mutex::new(Some(writer)),
             readers: Readers::new(readers_count_max, is_sole_writer),
@@ -148,9 +165,15 @@ impl Database {
             is_release_due: AtomicBool::new(false),
             checkpoints: Checkpoints::new(limit),
             counters: Counters::default(),
+            maintenance: Maintenance::default(),
+            pages: Mutex::default(),
             surroundings,
             this: Weak::clone(this),
-        }))
+        });
+        if let Some(writer) = database.writer().as_ref() {
+            database.measure_on(writer.connection())?;
+        }
+        Ok(database)
     }
 
     /// The file, by its canonical path.
@@ -225,26 +248,6 @@ impl Database {
         result
     }
 
-    /// What it has done so far.
-    pub fn stats(&self) -> Stats {
-        let wal = &self.checkpoints.counters;
-        Stats {
-            transactions: self.counters.transactions.load(Ordering::Relaxed),
-            failed: self.counters.failed.load(Ordering::Relaxed),
-            refused: self.counters.refused.load(Ordering::Relaxed),
-            batches: self.counters.batches.load(Ordering::Relaxed),
-            flushes: self.counters.flushes.load(Ordering::Relaxed),
-            queue_count_max_seen: self.queue.count_max_seen(),
-            readers_open: self.readers.open_count(),
-            wal_pages_max_seen: wal.frames_max.load(Ordering::Relaxed),
-            checkpoint_pauses: wal.pauses.load(Ordering::Relaxed),
-            checkpoint_pause_max: Duration::from_micros(
-                wal.longest_pause_us.load(Ordering::Relaxed),
-            ),
-            is_poisoned: self.poison.get().is_some(),
-        }
-    }
-
     /// Runs one batch. Says whether more is waiting. Called by the worker that took it from the
     /// ready queue.
     pub(crate) fn work(&self) -> bool {
@@ -278,6 +281,7 @@ impl Database {
     /// Accepts no more writes, runs and answers those that wait, and closes the file.
     pub(crate) fn close(&self) -> Result<()> {
         self.queue.close();
+        self.maintenance.close();
         let mut slot = self.writer();
         let Some(mut writer) = slot.take() else { return Ok(()) };
         while self.run_batch(&mut writer) {}
@@ -318,6 +322,7 @@ impl Database {
         if self.checkpoints.after_batch(writer.wal_frames()) {
             self.surroundings.upkeep.checkpoint(Weak::clone(&self.this));
         }
+        self.watch_idleness();
         true
     }
 

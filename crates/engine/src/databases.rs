@@ -15,8 +15,9 @@
 //! - What a database does → `database.rs`. The order of work → `ready.rs`.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use lru::LruCache;
 
@@ -24,7 +25,10 @@ use crate::cache::CacheTotal;
 use crate::courier::Courier;
 use crate::database::{Database, Options, Surroundings};
 use crate::error::{Error, Result, io};
+use crate::idle::Idle;
+use crate::maintenance::MaintenanceStats;
 use crate::ready::Ready;
+use crate::stats::Health;
 use crate::upkeep::Upkeep;
 
 /// The limits of a registry.
@@ -36,6 +40,9 @@ pub struct Limits {
     pub open_count_max: usize,
     /// The memory of all page caches together, past which databases that are not in use are closed.
     pub cache_bytes_max: usize,
+    /// How long nobody writes to a database, after a write, before it is maintained;
+    /// `Duration::MAX` for never.
+    pub idle_time: Duration,
 }
 
 impl Default for Limits {
@@ -46,6 +53,7 @@ impl Default for Limits {
             // each, and one more for each reader.
             open_count_max: 2_000,
             cache_bytes_max: 512 << 20,
+            idle_time: Duration::from_secs(30),
         }
     }
 }
@@ -97,6 +105,8 @@ impl Databases {
             flushing: Arc::new(Ready::new(FLUSHERS_COUNT)),
             courier: Courier::start(),
             upkeep: Arc::new(Upkeep::default()),
+            idle: Arc::new(Idle::new(limits.idle_time)),
+            maintained: Arc::default(),
             cache_total: CacheTotal::default(),
         };
         let threads =
@@ -193,6 +203,24 @@ impl Databases {
     /// The memory that all page caches hold, as measured after each use.
     pub fn cache_bytes(&self) -> usize {
         self.surroundings.cache_total.bytes()
+    }
+
+    /// How the files of each open database are, by path.
+    pub fn health(&self) -> Vec<(PathBuf, Health)> {
+        let open = |slot: &Slot| match slot {
+            Slot::Open(database) => Some(Arc::downgrade(database)),
+            Slot::Opening | Slot::Closing => None,
+        };
+        // Held one at a time, so that the others can be closed meanwhile.
+        let databases: Vec<_> =
+            self.registry().slots.iter().filter_map(|(_, slot)| open(slot)).collect();
+        let databases = databases.iter().filter_map(Weak::upgrade);
+        databases.map(|database| (database.path().to_owned(), database.health())).collect()
+    }
+
+    /// What maintenance has done, to all databases, also to those that are closed.
+    pub fn maintenance(&self) -> MaintenanceStats {
+        self.surroundings.maintained.stats()
     }
 
     fn next_step(&self, registry: &mut Registry, path: &Path) -> Result<Step> {
@@ -311,13 +339,15 @@ impl Surroundings {
         self.ready.stop();
         self.flushing.stop();
         self.upkeep.stop();
+        self.idle.stop();
     }
 }
 
 fn spawn_threads(workers_count: usize, surroundings: &Surroundings) -> Result<Vec<JoinHandle<()>>> {
-    let Surroundings { ready, flushing, upkeep, .. } = surroundings;
-    let upkeep = Arc::clone(upkeep);
+    let Surroundings { ready, flushing, upkeep, idle, .. } = surroundings;
+    let (upkeep, idle) = (Arc::clone(upkeep), Arc::clone(idle));
     let upkeep = spawn("upkeep".to_owned(), move || upkeep.run());
+    let idle = spawn("idle".to_owned(), move || idle.run());
     let workers = (0..workers_count).map(|index| {
         let ready = Arc::clone(ready);
         spawn(format!("writer-{index}"), move || take_turns(&ready, index, Database::work))
@@ -326,7 +356,7 @@ fn spawn_threads(workers_count: usize, surroundings: &Surroundings) -> Result<Ve
         let flushing = Arc::clone(flushing);
         spawn(format!("flusher-{index}"), move || take_turns(&flushing, index, Database::flush))
     });
-    std::iter::once(upkeep).chain(workers).chain(flushers).collect()
+    [upkeep, idle].into_iter().chain(workers).chain(flushers).collect()
 }
 
 /// Gives each database its turn; `turn` says whether it wants another.

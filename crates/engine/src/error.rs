@@ -57,6 +57,25 @@ pub enum Error {
         /// How the commit failed.
         cause: Arc<str>,
     },
+    /// There is too little room on the disk for a compact copy. Nothing was done.
+    #[error("{} has {free} bytes free, but {needed} are needed", path.display())]
+    NoRoom {
+        /// The directory that the copy would be in.
+        path: PathBuf,
+        /// Bytes that must be free.
+        needed: u64,
+        /// Bytes that are.
+        free: u64,
+    },
+    /// A compact copy is not what the original is, which stays: the original is damaged, or the
+    /// disk.
+    #[error("a copy of the file is not like the file itself: {what}")]
+    CopyDiffers {
+        /// The copy.
+        path: PathBuf,
+        /// The first thing that differs.
+        what: String,
+    },
     /// The transaction's closure panicked. It was rolled back alone.
     #[error("the transaction panicked")]
     Panicked,

@@ -15,36 +15,46 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::Mutex;
 
 use crate::error::{Result, io};
+use crate::swap::sync_directory;
 
 /// A database's WAL, as a file to flush.
 pub(crate) struct WalFile {
     path: PathBuf,
     /// Opened by the first flush, when a commit has made it. It holds no locks, so a descriptor of
-    /// our own does SQLite's no harm, and it stays the same file while the database is open.
-    file: OnceLock<File>,
+    /// our own does SQLite's no harm, and it stays the same file until the database gets another.
+    /// One flush at a time runs for a database, so nobody waits for this lock.
+    file: Mutex<Option<File>>,
 }
 
 impl WalFile {
     pub(crate) fn of(database: &Path) -> Self {
         let mut path = database.as_os_str().to_owned();
         path.push("-wal");
-        Self { path: path.into(), file: OnceLock::new() }
+        Self { path: path.into(), file: Mutex::default() }
     }
 
     /// Returns when the disk has what the file held.
     pub(crate) fn flush(&self) -> Result<()> {
-        let file = if let Some(file) = self.file.get() { file } else { self.open()? };
+        let mut file = self.file.lock().expect("no code panics while it holds this lock");
+        let file = match &mut *file {
+            Some(file) => file,
+            file => file.insert(self.open()?),
+        };
         file.sync_data().map_err(io(&self.path))
     }
 
-    fn open(&self) -> Result<&File> {
+    /// The database has a new WAL of the same name.
+    pub(crate) fn forget(&self) {
+        *self.file.lock().expect("no code panics while it holds this lock") = None;
+    }
+
+    fn open(&self) -> Result<File> {
         let file = File::open(&self.path).map_err(io(&self.path))?;
         // A file that a power loss takes out of its directory holds nothing.
-        let directory = self.path.parent().expect("a canonical path of a file");
-        File::open(directory).and_then(|it| it.sync_all()).map_err(io(directory))?;
-        Ok(self.file.get_or_init(|| file))
+        sync_directory(&self.path)?;
+        Ok(file)
     }
 }

@@ -14,11 +14,12 @@
 //! - A wrong key is [`Error::WrongKey`]; SQLite's "file is not a database" does not leave this
 //!   file.
 //! - The directory of a new file is on the disk before anything is stored in the file.
+//! - From the moment that a connection has the file until it has SQLite's lock on it, no other file
+//!   takes the name (`swap.rs`).
 //!
 //! # Not here
 //! - Migrations → `migrate.rs`. Many files → `databases.rs`.
 
-use std::fs::File;
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
@@ -28,6 +29,7 @@ use crate::cipher::Cipher;
 use crate::error::{Error, Result, io, sqlite};
 use crate::key::{Key, Passphrase};
 use crate::profile::{self, Profile, Target};
+use crate::swap::{DirectoryLock, sync_directory};
 
 /// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few
 /// KB.
@@ -39,6 +41,8 @@ const DEFAULT_CIPHERS: &[Cipher] = &[Cipher::ChaCha20, Cipher::Aes256Cbc];
 const PROBE_FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_URI);
+/// A page that is being written when it is read is whole the next time.
+const PROBES_BESIDE_WAL: usize = 3;
 
 /// How a file is encrypted.
 #[derive(Clone, Debug)]
@@ -96,6 +100,8 @@ pub fn open_connection(
     if encryption.secret().is_some() {
         profile::check_encryptable(profile)?;
     }
+    // From the first look at the file until the connection's lock on it: no swap comes in between.
+    let _no_swap = DirectoryLock::shared(path);
     let is_empty = is_missing_or_empty(path, create && !read_only)?;
     let cipher = find_cipher(path, encryption, is_empty)?;
     let connection = connect(path, encryption, cipher, profile, read_only)?;
@@ -111,7 +117,8 @@ pub enum Untouched {
     /// In the main file alone, which nobody changes meanwhile: no locks, no other file looked at.
     Immutable,
     /// Other connections may be at work: their locks are respected, and the WAL's index is read and
-    /// not written, which needs that it is there.
+    /// not written, which needs that it is there. (Connections of one process share the index: where
+    /// another of them has it open for writing, this one's read mark is in it, too.)
     Shared,
 }
 
@@ -146,6 +153,7 @@ pub(crate) fn connect(
     profile: &Profile,
     read_only: bool,
 ) -> Result<Connection> {
+    let _no_swap = DirectoryLock::shared(path);
     let access = if read_only {
         OpenFlags::SQLITE_OPEN_READ_ONLY
     } else {
@@ -202,9 +210,13 @@ fn find_cipher_of_page_1(path: &Path, encryption: &Encryption) -> Result<Option<
     let Some((secret, cipher)) = encryption.secret() else {
         return if opens(path, None)? { Ok(None) } else { Err(wrong_key(path)) };
     };
-    for cipher in candidates(cipher.as_ref()) {
-        if opens(path, Some((secret, *cipher)))? {
-            return Ok(Some(*cipher));
+    // Beside a WAL, another connection may just have been writing page 1.
+    let probes_count = if has_wal(path) { PROBES_BESIDE_WAL } else { 1 };
+    for _ in 0..probes_count {
+        for cipher in candidates(cipher.as_ref()) {
+            if opens(path, Some((secret, *cipher)))? {
+                return Ok(Some(*cipher));
+            }
         }
     }
     if opens(path, None)? {
@@ -284,14 +296,6 @@ fn uri(path: &Path, parameter: &str) -> String {
         }
     }
     uri + "?" + parameter
-}
-
-fn sync_directory(path: &Path) -> Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(io(directory))
 }
 
 fn wrong_key(path: &Path) -> Error {

@@ -76,6 +76,17 @@ impl<J> Queue<J> {
         state.is_scheduled
     }
 
+    /// Takes the turn that a worker would have, unless one has it or something waits for it. Who has
+    /// it ends it with `end_turn`, and schedules the database if that says so.
+    pub(crate) fn begin_turn(&self) -> bool {
+        let mut state = self.lock();
+        !state.is_closed && !std::mem::replace(&mut state.is_scheduled, true)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().waiting.is_empty()
+    }
+
     /// Accepts nothing more.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;

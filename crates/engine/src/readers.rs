@@ -47,6 +47,8 @@ struct Pool {
     open_count: usize,
     /// Those of them whose connection is being made.
     opening_count: usize,
+    /// When the reads under way began.
+    reading: Vec<Instant>,
     waiting_count: usize,
     /// No read begins.
     is_held: bool,
@@ -75,6 +77,7 @@ impl Readers {
             idle: Vec::new(),
             open_count: 0,
             opening_count: 0,
+            reading: Vec::new(),
             waiting_count: 0,
             is_held: false,
             is_closed: false,
@@ -93,7 +96,7 @@ impl Readers {
         f: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> (Result<T, E>, bool) {
         let now = clock::now();
-        let lease = self.lease(open).and_then(|mut lease| {
+        let lease = self.lease(now, open).and_then(|mut lease| {
             lease.reader().begin(epoch, now)?;
             Ok(lease)
         });
@@ -105,6 +108,23 @@ impl Readers {
 
     pub(crate) fn open_count(&self) -> usize {
         self.lock().open_count
+    }
+
+    /// How long the read has been running that began first.
+    pub(crate) fn longest(&self, now: Instant) -> Duration {
+        let began = self.lock().reading.iter().min().copied();
+        began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began))
+    }
+
+    /// Closes the connections that nobody uses. `true`: none is left.
+    pub(crate) fn close_idle(&self) -> bool {
+        let mut pool = self.lock();
+        pool.open_count -= pool.idle.len();
+        let idle = std::mem::take(&mut pool.idle);
+        let is_none_left = pool.open_count == 0;
+        drop(pool);
+        drop(idle);
+        is_none_left
     }
 
     /// Ends the snapshots that nobody uses and that were begun before `time`. `true`: there are
@@ -162,7 +182,8 @@ impl Readers {
         drop(idle);
     }
 
-    fn lease(&self, open: impl FnOnce() -> Result<Reader>) -> Result<Lease<'_>> {
+    fn lease(&self, now: Instant, open: impl FnOnce() -> Result<Reader>) -> Result<Lease<'_>> {
+        let mut began = now;
         let mut pool = self.lock();
         loop {
             if pool.is_closed {
@@ -170,11 +191,9 @@ impl Readers {
             }
             if !pool.is_held {
                 if let Some(reader) = pool.idle.pop() {
-                    return Ok(Lease {
-                        readers: self,
-                        reader: Some(reader),
-                        keeps_snapshot: false,
-                    });
+                    pool.reading.push(began);
+                    let reader = Some(reader);
+                    return Ok(Lease { readers: self, reader, began, keeps_snapshot: false });
                 }
                 if pool.open_count < self.count_max {
                     break;
@@ -183,14 +202,16 @@ impl Readers {
             pool.waiting_count += 1;
             pool = self.returned.wait(pool).expect("no code panics while it holds this lock");
             pool.waiting_count -= 1;
+            began = clock::now();
         }
         pool.open_count += 1;
         pool.opening_count += 1;
+        pool.reading.push(began);
         drop(pool);
         // From here on the lease gives its place back, whether or not a connection comes to fill
         // it.
         let _opening = Opening(self);
-        let mut lease = Lease { readers: self, reader: None, keeps_snapshot: false };
+        let mut lease = Lease { readers: self, reader: None, began, keeps_snapshot: false };
         lease.reader = Some(open()?);
         // The connection is gone again before `close` goes on.
         if self.lock().is_closed { Err(Error::Closed) } else { Ok(lease) }
@@ -246,6 +267,8 @@ impl Reader {
 struct Lease<'a> {
     readers: &'a Readers,
     reader: Option<Reader>,
+    /// As it stands in the pool's list.
+    began: Instant,
     keeps_snapshot: bool,
 }
 
@@ -272,6 +295,9 @@ impl Drop for Lease<'_> {
         let reader =
             self.reader.take().and_then(|mut reader| usable(&mut reader).then_some(reader));
         let mut pool = self.readers.lock();
+        if let Some(index) = pool.reading.iter().position(|began| *began == self.began) {
+            pool.reading.swap_remove(index);
+        }
         let closing = match reader {
             Some(reader) if !pool.is_closed => {
                 pool.idle.push(reader);

@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use crate::maintenance::{MaintenanceStats, Pages};
+
 /// What a database has done since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
@@ -28,6 +30,34 @@ pub struct Stats {
     pub checkpoint_pause_max: Duration,
     /// A commit has failed: no writes until the database is reopened.
     pub is_poisoned: bool,
+}
+
+/// How a database's files are, and what is in their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Pages of the file, as last counted.
+    pub pages: u64,
+    /// Those of them that hold nothing.
+    pub free_pages: u64,
+    /// The size of the WAL now.
+    pub wal_bytes: u64,
+    /// How long the read has been running that runs longest; zero if none runs. It keeps the WAL
+    /// from being started anew.
+    pub longest_read: Duration,
+    /// What maintenance has done since the database was opened.
+    pub maintenance: MaintenanceStats,
+    /// How long ago it was last maintained, if it was since it was opened.
+    pub maintenance_age: Option<Duration>,
+}
+
+impl Health {
+    /// The share of the file's pages that hold nothing, 0 to 1.
+    pub fn fragmentation(&self) -> f64 {
+        let Self { page_bytes, pages, free_pages, .. } = *self;
+        Pages { bytes_each: page_bytes, all: pages, free: free_pages }.fragmentation()
+    }
 }
 
 /// What is counted as it happens.

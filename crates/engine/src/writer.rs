@@ -201,6 +201,13 @@ impl Writer {
         Arc::clone(&self.poison)
     }
 
+    /// Goes on with another's connection, and closes its own as it is.
+    pub(crate) fn replace_by(&mut self, mut other: Self) {
+        other.poison = Arc::clone(&self.poison);
+        other.pace = std::mem::take(&mut self.pace);
+        *self = other;
+    }
+
     /// Moves the WAL into the database and closes. A poisoned writer leaves both as they are for
     /// recovery.
     pub(crate) fn close(self) -> Result<()> {

@@ -5,11 +5,18 @@
 //! # Invariants
 //! - Labels come from closed lists (routes, methods, statuses): no request adds a series of its own
 //!   making.
+//!
+//! # Not here
+//! - What is known of each open vault → `metrics/vaults.rs`.
+
+mod vaults;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use accounts::VaultId;
 use axum::http::{Method, StatusCode};
+use engine::MaintenanceStats;
 use metrics::{counter, gauge, histogram, with_local_recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
@@ -76,11 +83,29 @@ impl Metrics {
         with_local_recorder(&self.recorder, || gauge!("warren_connections").decrement(1));
     }
 
+    /// Asks the file system for the size of each open vault's WAL.
     pub(crate) fn render(&self, app: &App) -> String {
         self.set("warren_databases_open", app.databases.open_count());
         self.set("warren_cache_bytes", app.databases.cache_bytes());
         self.set("warren_listeners", app.listeners.count());
-        self.handle.render()
+        self.set_maintenance(app.databases.maintenance());
+        let health = app.databases.health();
+        let vaults: Vec<(VaultId, _)> = health
+            .into_iter()
+            // A vault's file has its name; the accounts' file has another.
+            .filter_map(|(path, health)| Some((path.file_stem()?.to_str()?.parse().ok()?, health)))
+            .collect();
+        self.handle.render() + &vaults::text(&vaults)
+    }
+
+    fn set_maintenance(&self, done: MaintenanceStats) {
+        with_local_recorder(&self.recorder, || {
+            counter!("warren_maintenance_runs_total").absolute(done.runs);
+            counter!("warren_maintenance_optimised_total").absolute(done.optimised);
+            counter!("warren_maintenance_wals_truncated_total").absolute(done.truncated);
+            counter!("warren_maintenance_pages_returned_total").absolute(done.pages_returned);
+            counter!("warren_maintenance_compacted_total").absolute(done.compacted);
+        });
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts and sizes stay far below 2⁵³")]

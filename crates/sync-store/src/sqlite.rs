@@ -149,6 +149,7 @@ impl SyncStore for SqliteStore {
         let (path, profile) = (self.database.path().to_owned(), self.database.profile().name);
         let cipher = self.database.cipher().map_or("none", engine::Cipher::name);
         self.mend().await?;
+        let database = Arc::clone(&self.database);
         self.read(move |db| {
             let number = |sql: &str| {
                 db.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
@@ -156,10 +157,18 @@ impl SyncStore for SqliteStore {
             let page_bytes = number("PRAGMA page_size")?;
             let file_bytes = number("PRAGMA page_count")? * page_bytes;
             let free_bytes = number("PRAGMA freelist_count")? * page_bytes;
+            let wal_bytes = database.health().wal_bytes;
             Ok(Status {
                 state: messages::state(db)?,
                 clients_count: number("SELECT count(*) FROM client")?,
-                storage: Storage::Sqlite { path, file_bytes, free_bytes, cipher, profile },
+                storage: Storage::Sqlite {
+                    path,
+                    file_bytes,
+                    free_bytes,
+                    wal_bytes,
+                    cipher,
+                    profile,
+                },
             })
         })
         .await

@@ -163,6 +163,8 @@ pub enum Storage {
         file_bytes: u64,
         /// Pages of the file that hold nothing.
         free_bytes: u64,
+        /// The size of its WAL.
+        wal_bytes: u64,
         cipher: &'static str,
         profile: &'static str,
     },

@@ -15,9 +15,10 @@ use crate::output::Output;
 /// results as `warren-checkpoint.json` and, with charts, as `warren-checkpoint.html`.
 #[derive(Args)]
 #[command(
-    mut_arg("seconds", |arg| arg.default_value("1")),
+    mut_arg("rounds_min", |arg| arg.default_value("8")),
+    mut_arg("seconds", |arg| arg.default_value("3")),
     after_help = "Examples:\n  warren bench checkpoint --folder /mnt/disk\n  \
-                  warren bench checkpoint --batch 1 --seconds 3 --minutes 20"
+                  warren bench checkpoint --batch 1 --seconds 10 --minutes 30"
 )]
 pub(crate) struct Checkpoint {
     /// Rows of the table.

@@ -28,3 +28,4 @@ mod sealed;
 mod story;
 mod support;
 mod tune;
+mod vacuum;

@@ -160,9 +160,9 @@ pub(super) const CONTENT: &[Entry] = &[
         title: "a page fails integrity",
         why: "The file is damaged: rows are lost or wrong, and writing to it spreads that.",
         source: "https://sqlite.org/howtocorrupt.html",
-        how: "PRAGMA quick_check, table by table, the smallest first, as far as the time goes; \
-              pages sampled from the others. In an encrypted file, a page whose tag is not its \
-              own cannot be read.",
+        how: "The list of free pages; PRAGMA quick_check, table by table, the smallest first, as \
+              far as the time goes; pages sampled from the others. In an encrypted file, a page \
+              whose tag is not its own cannot be read.",
         mend: "Take a copy of all files first. Restore a backup, or save what can be read with \
               the shell's .recover.",
     },

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::figure::about;
 use crate::finding::{Finding, Mend};
 use crate::report::Log;
-use crate::schema::{Table, quoted, rows};
+use crate::schema::{Table, quoted};
 use crate::subject::{Subject, Trouble};
 use crate::tree::Sample;
 
@@ -59,7 +59,7 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
 fn references(subject: &Subject, table: &Table) -> rusqlite::Result<Vec<Reference>> {
     let sql = "SELECT id, \"table\", \"from\" FROM pragma_foreign_key_list(?1) ORDER BY id, seq";
     let columns: Vec<(i64, String, String)> =
-        rows(&subject.db, sql, [&table.name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        subject.rows(sql, [&table.name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let mut references: Vec<Reference> = Vec::new();
     for (id, parent, column) in columns {
         match references.last_mut().filter(|last| last.id == id) {

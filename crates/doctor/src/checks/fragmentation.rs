@@ -16,7 +16,8 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) {
     let free_bytes = free * u64::from(header.page_size);
     let share = ratio(free, pages);
     log.check(format!("free pages: {} of {}", count(free), count(pages)));
-    if share < FREE_SHARE_MIN || free_bytes < FREE_BYTES_MIN {
+    // More free pages than pages is a fault, which the integrity check tells.
+    if free >= pages || share < FREE_SHARE_MIN || free_bytes < FREE_BYTES_MIN {
         return;
     }
     let mend = if header.is_incremental { "PRAGMA incremental_vacuum;" } else { "VACUUM;" };

@@ -1,7 +1,13 @@
 //! Is what is stored still whole?
 
-use crate::figure::{about, count};
+use std::time::Duration;
+
+use engine::Untouched;
+
+use crate::figure::{about, count, float};
 use crate::finding::{Finding, Mend};
+use crate::header::u32_at;
+use crate::page::Malformed;
 use crate::report::Log;
 use crate::schema::{Table, quoted};
 use crate::subject::{Subject, Trouble};
@@ -11,13 +17,16 @@ use crate::tree::Sample;
 const FAULTS_MAX: usize = 5;
 /// What `quick_check` may be hoped to read; on a slow disk it is a fifth.
 const BYTES_PER_SECOND_MAX: f64 = 1e8;
-/// Sampled leaves of one table.
-const LEAVES_MAX: usize = 10_000;
 
 pub(crate) fn check(subject: &Subject, log: &mut Log) {
     if subject.lacks_wal() {
         log.skip("integrity", "the main file alone may be half of each of two states");
         return;
+    }
+    match check_free_list(subject) {
+        Err(trouble) if trouble.is_fault() => fault(&trouble, log),
+        Err(trouble) => log.skip("the list of free pages", trouble.to_string()),
+        Ok(()) => {}
     }
     let mut tables: Vec<(&Table, f64)> =
         subject.tables.iter().map(|table| (table, pages(subject, table))).collect();
@@ -26,25 +35,35 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) {
     for (table, pages) in &tables {
         match check_table(subject, table, log) {
             Ok(()) => checked += 1,
-            Err(trouble) if trouble.is_time() => {
-                let leaves = sampled_faults(subject, table, log);
-                let (name, pages) = (&table.name, about(*pages));
-                unreached.push(format!("{name} ({} of about {pages} pages seen)", count(leaves)));
-            }
+            Err(trouble) if trouble.is_time() => unreached.push((*table, *pages)),
             Err(trouble) if trouble.is_fault() => fault(&trouble, log),
             Err(trouble) => log.skip(format!("integrity of {}", table.name), trouble.to_string()),
         }
     }
     log.check(format!("integrity: {checked} of {} tables with their indexes", tables.len()));
-    if !unreached.is_empty() {
-        let why = "too large for the time: raise --budget";
-        log.skip(format!("integrity of {}", unreached.join(", ")), why);
+    for (index, (table, pages)) in unreached.iter().enumerate() {
+        let tables_left = u32::try_from(unreached.len() - index).unwrap_or(u32::MAX);
+        let end = subject.budget.elapsed() + subject.budget.left() / tables_left;
+        let leaves = sampled_faults(subject, table, *pages, end, log);
+        let why = match subject.how {
+            Untouched::Immutable => "too large for the time, raise --budget",
+            Untouched::Shared => "too large for the time that others may be kept waiting",
+        };
+        let (leaves, pages) = (count(leaves), about(*pages));
+        let seen = format!("{why}; {leaves} random pages of about {pages} were looked at");
+        log.skip(format!("integrity of {}", table.name), seen);
     }
 }
 
 /// Where SQLite's own check had no time, sampled pages are looked at: those of the samples, and more
-/// while there is time. Returns how many.
-fn sampled_faults(subject: &Subject, table: &Table, log: &mut Log) -> u64 {
+/// until this moment of the examination. Returns how many.
+fn sampled_faults(
+    subject: &Subject,
+    table: &Table,
+    pages: f64,
+    end: Duration,
+    log: &mut Log,
+) -> u64 {
     let roots: Vec<u32> = table.roots().collect();
     for (_, trouble) in subject.broken.iter().filter(|(root, _)| roots.contains(root)) {
         if trouble.is_fault() {
@@ -52,12 +71,12 @@ fn sampled_faults(subject: &Subject, table: &Table, log: &mut Log) -> u64 {
         }
     }
     let seen = roots.iter().filter_map(|root| subject.sample_of(*root));
-    let mut leaves: usize = seen.map(Sample::leaves_seen).sum();
+    let mut leaves = u64::try_from(seen.map(Sample::leaves_seen).sum::<usize>()).unwrap_or(0);
     for root in roots.iter().cycle() {
-        if subject.budget.is_spent() || leaves >= LEAVES_MAX {
+        if subject.budget.elapsed() >= end || float(leaves) >= pages {
             break;
         }
-        match subject.more_leaves(*root, u64::try_from(leaves).unwrap_or_default()) {
+        match subject.more_leaves(*root, leaves) {
             Ok(more) => leaves += more,
             Err(trouble) if trouble.is_fault() => {
                 fault(&trouble, log);
@@ -66,7 +85,36 @@ fn sampled_faults(subject: &Subject, table: &Table, log: &mut Log) -> u64 {
             Err(_) => break,
         }
     }
-    leaves.try_into().unwrap_or(u64::MAX)
+    leaves
+}
+
+/// Walks the list of free pages, of which `quick_check` of a table knows nothing: each of its trunk
+/// pages has the next one's number and its own count of leaves
+/// (<https://sqlite.org/fileformat.html#the_freelist>).
+fn check_free_list(subject: &Subject) -> Result<(), Trouble> {
+    let wrong = |page, what| Err(Malformed { page, what }.into());
+    // Others may wait until the snapshot ends.
+    let time = subject.allow(Duration::MAX);
+    let end = subject.budget.elapsed() + time;
+    subject.in_snapshot(|| {
+        let first = subject.bytes(1)?;
+        let at = |bytes: &[u8], offset| u32_at(bytes, offset).unwrap_or_default();
+        let (mut trunk, count) = (at(&first, 32), at(&first, 36));
+        let mut seen = 0;
+        while trunk != 0 && subject.budget.elapsed() < end {
+            let bytes = subject.bytes(trunk)?;
+            let leaves = at(&bytes, 4);
+            seen += 1 + leaves;
+            if leaves > subject.header.page_size / 4 || seen > count {
+                return wrong(trunk, "the list of free pages is longer than the header says");
+            }
+            trunk = at(&bytes, 0);
+        }
+        if trunk == 0 && seen < count {
+            return wrong(1, "the list of free pages is shorter than the header says");
+        }
+        Ok(())
+    })
 }
 
 /// Pages of a table and its indexes, as far as known.

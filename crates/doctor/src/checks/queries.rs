@@ -18,11 +18,13 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use crate::checks::cardinality::Cardinality;
 use crate::finding::{Finding, Mend};
 use crate::report::Log;
-use crate::schema::{Table, quoted, rows};
+use crate::schema::{Table, quoted};
 use crate::subject::{Subject, Trouble};
 
 /// Columns of one table that are tried.
 const COLUMNS_MAX: usize = 6;
+/// So many rows are read at once: an index need not find fewer.
+const FOUND_ROWS: f64 = 10.0;
 /// Columns of one index that are tried.
 const KEYS_MAX: usize = 3;
 
@@ -34,11 +36,13 @@ struct Candidate {
 }
 
 pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
-    for sql in &subject.queries {
+    for (index, sql) in subject.queries.iter().enumerate() {
+        if subject.budget.is_spent() {
+            log.skip(format!("query {} and those after it", index + 1), "the time was over");
+            break;
+        }
         check_query(subject, sql, log)?;
-    }
-    if !subject.queries.is_empty() {
-        log.check(format!("{} queries", subject.queries.len()));
+        log.check(format!("query {}", index + 1));
     }
     Ok(())
 }
@@ -51,6 +55,7 @@ fn check_query(subject: &Subject, sql: &str, log: &mut Log) -> Result<(), Troubl
     let candidates = candidates(subject, sql, columns_read(copy(subject)?, sql)?);
     let known = Cardinality::of(subject, candidates.iter().map(|it| it.table.as_str()))?;
     let chosen = chosen(subject, sql, &candidates, &known)?;
+    let chosen = fewest(subject, sql, chosen, &known)?;
     let chosen = shortened(subject, sql, chosen, &known)?;
     let after = plan_with(subject, sql, &chosen, &known)?;
     if chosen.is_empty() || faults(&after) >= faults(&before) {
@@ -77,29 +82,64 @@ fn chosen(
     Ok(used.map(|(_, candidate)| candidate.clone()).collect())
 }
 
-/// Takes away what an index holds beyond what the plan searches and sorts by.
+/// Leaves out indexes without which the plan has no more scans and sorts than with them.
+fn fewest(
+    subject: &Subject,
+    sql: &str,
+    mut chosen: Vec<Candidate>,
+    known: &Cardinality,
+) -> Result<Vec<Candidate>, Trouble> {
+    let least = faults(&plan_with(subject, sql, &chosen, known)?);
+    for index in (0..chosen.len()).rev() {
+        let candidate = chosen.remove(index);
+        if faults(&plan_with(subject, sql, &chosen, known)?) > least {
+            chosen.insert(index, candidate);
+        }
+    }
+    Ok(chosen)
+}
+
+/// Takes away columns that the plan does not use, or that do not tell rows apart.
 fn shortened(
     subject: &Subject,
     sql: &str,
     mut chosen: Vec<Candidate>,
     known: &Cardinality,
 ) -> Result<Vec<Candidate>, Trouble> {
-    let shape = |chosen: &[Candidate]| -> Result<Vec<String>, Trouble> {
-        let plan = plan_with(subject, sql, chosen, known)?;
-        Ok(plan.iter().map(|line| line.replace("COVERING ", "")).collect())
+    let shape = |plan: &[String]| -> Vec<String> {
+        plan.iter().map(|line| line.replace("COVERING ", "")).collect()
     };
-    let full = shape(&chosen)?;
+    let full = plan_with(subject, sql, &chosen, known)?;
     for index in 0..chosen.len() {
-        let columns = chosen[index].columns.clone();
-        for length in 1..columns.len() {
-            chosen[index].columns = columns[..length].to_vec();
-            if shape(&chosen)? == full {
+        let Candidate { table, columns } = chosen[index].clone();
+        let found = |columns: &[String]| known.rows_per_value(&table, columns);
+        for fewer in parts(&columns) {
+            let is_as_good = found(&fewer)
+                .zip(found(&columns))
+                .is_some_and(|(fewer, all)| fewer <= f64::max(2.0 * all, FOUND_ROWS));
+            chosen[index].columns = fewer;
+            let plan = plan_with(subject, sql, &chosen, known)?;
+            let is_same = shape(&plan) == shape(&full);
+            if is_same || (is_as_good && faults(&plan) <= faults(&full)) {
                 break;
             }
             chosen[index].columns.clone_from(&columns);
         }
     }
     Ok(chosen)
+}
+
+/// What is left of these when some are taken away, the shorter first; all of them last.
+fn parts(columns: &[String]) -> Vec<Vec<String>> {
+    let mut parts: Vec<Vec<String>> = vec![Vec::new()];
+    for column in columns {
+        let longer: Vec<Vec<String>> =
+            parts.iter().map(|part| part.iter().chain([column]).cloned().collect()).collect();
+        parts.extend(longer);
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.sort_by_key(Vec::len);
+    parts
 }
 
 /// The plan on a copy with these indexes.
@@ -141,7 +181,7 @@ fn copy(subject: &Subject) -> rusqlite::Result<Connection> {
                WHERE sql IS NOT NULL AND type IN ('table', 'index', 'view')
                  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
                ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 ELSE 3 END, rowid";
-    let objects: Vec<String> = rows(&subject.db, sql, [], |row| row.get(0))?;
+    let objects: Vec<String> = subject.rows(sql, [], |row| row.get(0))?;
     for object in objects {
         drop(copy.execute_batch(&object));
     }
@@ -149,7 +189,7 @@ fn copy(subject: &Subject) -> rusqlite::Result<Connection> {
     let has = |name: &str| subject.tables.iter().any(|table| table.name == name);
     for (name, columns) in [("sqlite_stat1", 3), ("sqlite_stat4", 6)] {
         if has(name) {
-            copy_table(&subject.db, &copy, name, columns)?;
+            copy_table(subject, &copy, name, columns)?;
         }
     }
     copy.execute_batch("ANALYZE sqlite_schema")?;
@@ -157,14 +197,14 @@ fn copy(subject: &Subject) -> rusqlite::Result<Connection> {
 }
 
 fn copy_table(
-    from: &Connection,
+    subject: &Subject,
     to: &Connection,
     name: &str,
     columns: usize,
 ) -> rusqlite::Result<()> {
     let marks = vec!["?"; columns].join(", ");
     let mut insert = to.prepare(&format!("INSERT INTO {name} VALUES ({marks})"))?;
-    let values = rows(from, &format!("SELECT * FROM {name}"), [], |row| {
+    let values = subject.rows(&format!("SELECT * FROM {name}"), [], |row| {
         (0..columns).map(|index| row.get(index)).collect::<rusqlite::Result<Vec<_>>>()
     })?;
     for values in values {
@@ -314,4 +354,21 @@ fn with_plan(code: &'static str, what: &str, sql: &str, before: &[String]) -> Fi
         .evidence(format!("now:      {}", before.join("; ")))
         .field("query", sql)
         .field("plan", before.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(lists: &[Vec<String>]) -> Vec<String> {
+        lists.iter().map(|list| list.join("")).collect()
+    }
+
+    #[test]
+    fn columns_are_tried_in_every_order_and_left_out_the_most_first() {
+        let columns = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(texts(&orders(&columns[..2])), ["a", "b", "ab", "ba"]);
+        assert_eq!(orders(&columns).len(), 3 + 6 + 6);
+        assert_eq!(texts(&parts(&columns)), ["a", "b", "c", "ab", "ac", "bc", "abc"]);
+    }
 }

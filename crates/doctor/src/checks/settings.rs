@@ -5,7 +5,6 @@ use engine::Cipher;
 use crate::figure::{bytes, count};
 use crate::finding::{Finding, Mend};
 use crate::report::Log;
-use crate::schema::rows;
 use crate::subject::{Subject, Trouble};
 
 /// SQLite's own since 3.12.0.
@@ -95,7 +94,7 @@ fn check_format(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
     // To such a file SQLite says of each index that it is ascending: only its text tells.
     let sql = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";
     let indexes: Vec<(String, String)> =
-        rows(&subject.db, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        subject.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let is_desc = |word: &str| word.eq_ignore_ascii_case("desc");
     let says_desc = |sql: &str| sql.split(|c: char| !c.is_alphanumeric()).any(is_desc);
     let descending = indexes.into_iter().filter(|(_, sql)| says_desc(sql));

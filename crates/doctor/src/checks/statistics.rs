@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::figure::about;
 use crate::finding::{Finding, Mend};
 use crate::report::Log;
-use crate::schema::{Index, Origin, Table, quoted, rows};
+use crate::schema::{Index, Origin, Table, quoted};
 use crate::subject::{Subject, Trouble};
 
 /// With fewer rows any plan is quick.
@@ -61,7 +61,7 @@ fn known(subject: &Subject) -> Result<Known, Trouble> {
     }
     let sql = "SELECT idx, stat FROM sqlite_stat1 WHERE idx IS NOT NULL";
     let stats: Vec<(String, Option<String>)> =
-        rows(&subject.db, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        subject.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let parse = |(index, stat): (String, Option<String>)| {
         let stat = stat?;
         let mut numbers = stat.split(' ').map_while(|number| number.parse::<f64>().ok());

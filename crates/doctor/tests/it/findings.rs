@@ -341,3 +341,29 @@ fn every_code_of_the_catalogue_is_tested() {
     let codes: BTreeSet<&str> = doctor::catalogue().iter().map(|entry| entry.code).collect();
     assert_eq!(tested, codes);
 }
+
+#[test]
+fn of_two_indexes_that_are_the_same_the_one_that_does_more_stays() {
+    let bed = Bed::new();
+    let cases = [
+        ("CREATE UNIQUE INDEX a ON author (name); CREATE INDEX b ON author (name)", vec!["b"]),
+        ("CREATE UNIQUE INDEX b ON author (name); CREATE INDEX a ON author (name)", vec!["a"]),
+        ("CREATE INDEX a ON author (name); CREATE INDEX b ON author (name)", vec!["b"]),
+        ("CREATE INDEX a ON author (name); CREATE INDEX b ON author (name DESC)", vec![]),
+        ("CREATE INDEX a ON author (name); CREATE INDEX b ON author (name) WHERE id > 7", vec![]),
+        // It keeps author and year unique, which the longer one does not.
+        (
+            "CREATE UNIQUE INDEX a ON book (id, author); CREATE INDEX b ON book (id, author, year)",
+            vec![],
+        ),
+    ];
+    for (index, (sql, expected)) in cases.iter().enumerate() {
+        let path = bed.at(&index.to_string());
+        with_healthy(&path, &format!("{MORE_BOOKS}; {sql}"));
+        let report = report(&path);
+        let found = report.findings.iter().filter(|it| it.code.starts_with("index_"));
+        let dropped: Vec<&str> =
+            found.map(|finding| finding.fields["index"].as_str().unwrap()).collect();
+        assert_eq!(&dropped, expected, "{sql}");
+    }
+}

@@ -84,6 +84,11 @@ fn a_wal_that_nobody_checkpoints_is_found() {
     let _shell = Shell::start(&path, &format!("PRAGMA wal_autocheckpoint = 0; {ROWS}"));
     let finding = the(&report(&path), "wal_large");
     assert_eq!(finding.fields["is_copied"], false);
+    // A reader of the newest state pins nothing.
+    let reader = Shell::start(&path, "BEGIN; SELECT count(*) FROM t;");
+    let found = codes(&report(&path));
+    assert!(found.contains(&"wal_large") && !found.contains(&"wal_pinned"), "{found:?}");
+    drop(reader);
     assert!(finding.fields["wal_bytes"].as_u64() > Some(20_000_000), "{finding:?}");
 
     let path = bed.make("b.db", sql);

@@ -57,6 +57,22 @@ fn the_index_that_the_planner_would_take_is_proposed() {
 }
 
 #[test]
+fn blobs_and_texts_that_are_none_are_no_trouble() {
+    let bed = Bed::new();
+    let path = bed.make(
+        "a.db",
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, a BLOB, b TEXT, c INTEGER);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+         INSERT INTO t SELECT i, randomblob(20), CAST(x'fffe' AS TEXT), NULL FROM n",
+    );
+    let found = report(&path, "SELECT id FROM t WHERE a = ?1 AND b = ?2 AND c IS NULL");
+    let finding = the(&found, "query_index_missing");
+    // Of these three only `a` tells rows apart.
+    assert_eq!(finding.mend, Mend::Sql("CREATE INDEX t_a ON t (a);".to_owned()));
+    assert!(found.skipped.is_empty(), "{found:#?}");
+}
+
+#[test]
 fn queries_that_are_well_served_get_none() {
     let bed = Bed::new();
     let path = bed.at("a.db");

@@ -42,10 +42,28 @@ fn a_file_that_was_cut_off_or_emptied_is_told_as_such() {
         healthy(&path);
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(size).unwrap();
         match code {
-            Some(code) => assert!(codes(&report(&path)).contains(&code), "{size}"),
+            Some(code) => assert_eq!(codes(&report(&path)), [code], "{size}"),
             None if size == 0 => assert_eq!(codes(&report(&path)), ["file_empty"]),
             None => assert_eq!(refusal(&path).code(), "not_a_database"),
         }
+    }
+}
+
+#[test]
+fn a_list_of_free_pages_that_is_wrong_is_found() {
+    let bed = Bed::new();
+    let (count_at, first_at) = (36, 32);
+    for (name, at, value) in
+        [("many", count_at, 60), ("few", count_at, 3), ("lost", first_at, 9_999)]
+    {
+        let path = bed.at(name);
+        healthy(&path);
+        crate::bed::sql_on(&path, "DELETE FROM book");
+        assert!(codes(&report(&path)).iter().all(|code| *code != "page_broken"));
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[at..][..4].copy_from_slice(&u32::to_be_bytes(value));
+        fs::write(&path, bytes).unwrap();
+        assert!(codes(&report(&path)).contains(&"page_broken"), "{name}");
     }
 }
 

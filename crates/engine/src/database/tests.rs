@@ -116,3 +116,76 @@ fn a_poisoned_database_moves_no_wal_into_its_file() {
     databases.shutdown();
     assert!(before == std::fs::read(&path).unwrap());
 }
+
+#[test]
+fn a_poisoned_database_is_not_maintained() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(&path, options).unwrap();
+    insert(&database, 1).wait().unwrap();
+    database.writer().as_mut().unwrap().fail_commits();
+    insert(&database, 2).wait().unwrap_err();
+    let wal = std::fs::read(directory.path().join("a.db-wal")).unwrap();
+    let error = database.maintain().unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
+    assert!(wal == std::fs::read(directory.path().join("a.db-wal")).unwrap());
+}
+
+/// Copies the file, lets `write` write, and tries to put the copy in the file's place.
+fn swap_after(write: impl FnOnce(&Database)) -> (Result<(), Error>, i64) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let options = || Options { is_sole_writer: true, ..options() };
+    let database = databases.open(&path, options).unwrap();
+    insert(&database, 1).wait().unwrap();
+    let batches = database.batches();
+    let db = database.connect_for_maintenance(batches).unwrap();
+    let (copy, seen) = database.compact(&db, batches).unwrap();
+    drop(db);
+    write(&database);
+    let swapped = database.swap(copy, seen).map(drop);
+    assert!(!directory.path().join("a.db.compacting").exists());
+    insert(&database, 100).wait().unwrap();
+    let seen = sum(&database);
+    databases.close(&path).unwrap();
+    let stored = sum(&databases.open(&path, options).unwrap());
+    assert_eq!(seen, stored, "the writer and the readers had the same file");
+    (swapped, stored)
+}
+
+#[test]
+fn a_copy_takes_the_files_place_only_if_nothing_was_written_since() {
+    let (swapped, sum) = swap_after(|_| {});
+    assert_eq!((swapped.unwrap(), sum), ((), 101));
+
+    let (swapped, sum) = swap_after(|database| insert(database, 10).wait().unwrap());
+    assert!(matches!(swapped, Err(Error::Busy)));
+    assert_eq!(sum, 111);
+
+    // By a connection that the engine knows nothing of, and that is closed again.
+    let (swapped, sum) = swap_after(|database| {
+        let other = rusqlite::Connection::open(database.path()).unwrap();
+        other.execute("INSERT INTO t VALUES (10)", []).unwrap();
+    });
+    assert!(matches!(swapped, Err(Error::Busy)));
+    assert_eq!(sum, 111);
+}
+
+#[test]
+fn a_poisoned_database_is_not_swapped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(&path, options).unwrap();
+    insert(&database, 1).wait().unwrap();
+    let batches = database.batches();
+    let db = database.connect_for_maintenance(batches).unwrap();
+    let (copy, seen) = database.compact(&db, batches).unwrap();
+    drop(db);
+    database.poison.get_or_init(|| "a flush failed".into());
+    let swapped = database.swap(copy, seen).map(drop);
+    assert!(matches!(swapped, Err(Error::Poisoned { .. })));
+    assert_eq!(sum(&database), 1);
+}

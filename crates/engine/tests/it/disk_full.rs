@@ -26,11 +26,11 @@ const DATABASE: &str = "ENGINE_TEST_DISK_FULL_DATABASE";
 const TMPFS_KB: u64 = 8_000;
 
 /// A tmpfs of its own, until dropped.
-struct Tmpfs(tempfile::TempDir);
+pub(crate) struct Tmpfs(tempfile::TempDir);
 
 impl Tmpfs {
     /// `None`: not permitted here.
-    fn mount() -> Option<Self> {
+    pub(crate) fn mount() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let size = format!("size={TMPFS_KB}k");
         let mut mount = Command::new("mount");
@@ -47,6 +47,10 @@ impl Tmpfs {
 
     fn free(&self) {
         fs::remove_file(self.ballast()).unwrap();
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
     }
 
     fn ballast(&self) -> PathBuf {

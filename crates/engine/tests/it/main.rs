@@ -9,6 +9,7 @@ mod disk_full;
 mod isolation;
 mod kill;
 mod load;
+mod maintenance;
 mod migrations;
 mod open;
 mod plaintext;

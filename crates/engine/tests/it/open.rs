@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use engine::{Cipher, Encryption, Error, Key, Passphrase, Pragma, Profile, Scope, open_connection};
+use engine::{
+    Cipher, Encryption, Error, Key, Passphrase, Pragma, Profile, Scope, Untouched, open_connection,
+    open_untouched,
+};
 use rusqlite::Connection;
 
 use crate::{encryption, key, number, starts_plain};
@@ -304,4 +307,39 @@ fn a_schema_with_a_double_quoted_string_still_loads() {
     let (db, _) = open(&path, &Encryption::None).unwrap();
     assert_eq!(number(&db, "SELECT x FROM u"), 42);
     db.execute("INSERT INTO u VALUES ('no')", []).unwrap_err();
+}
+
+#[test]
+fn an_untouched_file_stays_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    make(&path, &encryption());
+    let names = || {
+        let entries = fs::read_dir(directory.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let open = |encryption: &Encryption, how| open_untouched(&path, encryption, how);
+    let (db, cipher) = open(&encryption(), Untouched::Immutable).unwrap();
+    assert_eq!((number(&db, "SELECT x FROM t"), cipher), (42, Some(Cipher::ChaCha20)));
+    db.execute_batch("DELETE FROM t").unwrap_err();
+    drop(db);
+    assert_eq!(names(), ["a.db"]);
+
+    // Beside somebody who writes, what is only in the WAL is seen.
+    let (writer, _) = self::open(&path, &encryption()).unwrap();
+    writer.execute_batch("UPDATE t SET x = 43").unwrap();
+    let (before, wal) = (names(), fs::read(directory.path().join("a.db-wal")).unwrap());
+    let (db, _) = open(&encryption(), Untouched::Shared).unwrap();
+    assert_eq!(number(&db, "SELECT x FROM t"), 43);
+    drop(db);
+    assert_eq!(names(), before);
+    assert!(fs::read(directory.path().join("a.db-wal")).unwrap() == wal);
+    assert_eq!(number(&writer, "SELECT x FROM t"), 43);
+
+    for wrong in [other_key(None), Encryption::None] {
+        let error = open(&wrong, Untouched::Shared).unwrap_err();
+        assert!(matches!(error, Error::WrongKey { .. }), "{error}");
+    }
 }

@@ -61,6 +61,20 @@ impl Database {
         self.queue.end_turn()
     }
 
+    /// A step of maintenance. `false`: a worker has the turn, or will have it.
+    fn maintain(self: &Arc<Self>) -> bool {
+        if !self.queue.begin_turn() {
+            return false;
+        }
+        let writer = self.writer.try_lock().expect("no worker has the turn");
+        thread::yield_now();
+        drop(writer);
+        if self.queue.end_turn() {
+            self.ready.push(Arc::clone(self));
+        }
+        true
+    }
+
     fn close(&self) {
         self.queue.close();
         let mut slot = self.writer.lock().unwrap();
@@ -141,6 +155,24 @@ fn every_caller_is_answered_once_and_in_order() {
         workers.stop();
         assert!(database.is_at_rest());
     });
+}
+
+#[test]
+fn a_write_that_comes_during_a_step_of_maintenance_is_run_after_it() {
+    let seen: Seen<Vec<u32>> = Seen::default();
+    let record = seen.recorder();
+    check(move || {
+        let workers = Workers::start(1);
+        let database = workers.open();
+        let other = Arc::clone(&database);
+        let caller = thread::spawn(move || wait(other.write(1)).unwrap());
+        let steps = [database.maintain(), database.maintain()];
+        assert_eq!(caller.join().unwrap(), 1);
+        record(steps.iter().map(|step| u32::from(*step)).collect());
+        workers.stop();
+        assert!(database.is_at_rest());
+    });
+    assert_eq!(seen.all(), [vec![0, 0], vec![0, 1], vec![1, 0], vec![1, 1]]);
 }
 
 /// A batch of one database waits for a batch of another, so both workers must be awake: also where

@@ -10,7 +10,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::app::{App, blocking};
+use crate::error::Refusal;
 
 /// The text format's version that Prometheus asks for.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4";
@@ -35,13 +36,14 @@ async fn health() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
 }
 
-/// Counters in Prometheus' text format.
+/// Counters, and how the open vaults' files are, in Prometheus' text format.
 #[utoipa::path(
     get, path = "/metrics", tag = "operation", operation_id = "metrics",
-    responses((status = 200, description = "the counters", body = String, content_type = "text/plain")),
+    responses((status = 200, description = "the metrics", body = String, content_type = "text/plain")),
 )]
-async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, PROMETHEUS_TEXT)], app.metrics.render(&app))
+async fn metrics(State(app): State<Arc<App>>) -> Result<impl IntoResponse, Refusal> {
+    let text = blocking(move || Ok(app.metrics.render(&app))).await?;
+    Ok(([(CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }
 
 /// What this is, for people.

@@ -42,6 +42,54 @@ fn it_counts_requests_and_messages() {
 }
 
 #[test]
+fn it_shows_how_the_open_vaults_files_are() {
+    let server = Running::new();
+    let token = server.account("ada");
+    server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
+    let vault = files_below(&server.data.path().join("vaults"));
+    let vault = vault.iter().find(|file| file.extension().unwrap() == "sqlite").unwrap();
+    let id = vault.file_stem().unwrap().to_str().unwrap();
+    let metrics = String::from_utf8(server.get("/metrics", "").body).unwrap();
+    let value = |name: &str| -> f64 {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in\n{metrics}")).parse().unwrap()
+    };
+    let wal = value(&format!("warren_vault_wal_bytes{{vault=\"{id}\"}}"));
+    assert!(wal > 4_096.0);
+    assert!((value("warren_vaults_wal_bytes") - wal).abs() < 0.5);
+    assert!(value("warren_vaults_file_bytes") > 4_096.0);
+    for name in ["fragmentation_ratio", "longest_read_seconds"] {
+        let of_vault = value(&format!("warren_vault_{name}{{vault=\"{id}\"}}"));
+        assert!((0.0..1.0).contains(&of_vault));
+        assert!((value(&format!("warren_vaults_{name}_max")) - of_vault).abs() < 1e-9);
+    }
+    assert!(value("warren_maintenance_runs_total") < 0.5, "it was not idle for long");
+    let named = |line: &&str| line.starts_with("warren_vault_wal_bytes{");
+    assert_eq!(metrics.lines().filter(named).count(), 1, "the accounts' file is no vault");
+}
+
+#[test]
+fn an_idle_vault_is_maintained() {
+    let server = Running::with(|config| {
+        config.databases.idle_time = std::time::Duration::from_millis(1);
+    });
+    let token = server.account("ada");
+    server.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
+    loop {
+        let metrics = String::from_utf8(server.get("/metrics", "").body).unwrap();
+        let count = |name: &str| -> u64 {
+            metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse().unwrap()
+        };
+        let truncated = count("warren_maintenance_wals_truncated_total ");
+        if truncated > 0 && count("warren_vaults_wal_bytes ") == 0 {
+            assert!(count("warren_maintenance_runs_total ") >= truncated);
+            break;
+        }
+    }
+    assert_eq!(server.get("/v1/sync/delta", &token).json()["cursor"], 1);
+}
+
+#[test]
 fn several_servers_count_apart() {
     let (one, two) = (Running::new(), Running::new());
     let token = one.account("ada");

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accounts::VaultId;
-use engine::{Databases, Encryption, Key, Options};
+use engine::{Databases, Encryption, Key, Options, SIDE_FILES};
 
 use crate::error::{Error, Result};
 use crate::sqlite::schema::MIGRATIONS;
@@ -72,7 +72,8 @@ impl Files {
             return Ok(());
         }
         self.databases.close(path)?;
-        for suffix in ["", "-wal", "-shm"] {
+        remove_file(path)?;
+        for suffix in SIDE_FILES {
             let mut file = path.as_os_str().to_owned();
             file.push(suffix);
             remove_file(Path::new(&file))?;

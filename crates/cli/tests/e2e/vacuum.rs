@@ -1,0 +1,196 @@
+//! `warren vacuum`, and what `warren inspect` says of a file's health.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::processes::{json, sql, warren};
+use crate::support::{Place, hex, track_all};
+
+/// A file of a few megabytes, half of it free, in this journal mode.
+fn half_empty(folder: &TempDir, journal_mode: &str) -> String {
+    let file = folder.path().join(format!("{journal_mode}.db")).to_str().unwrap().to_owned();
+    sql(
+        &file,
+        &format!(
+            "PRAGMA journal_mode = {journal_mode};
+             PRAGMA user_version = 7;
+             CREATE TABLE t (id INTEGER PRIMARY KEY, x);
+             CREATE INDEX by_x ON t (x);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+             INSERT INTO t SELECT i, randomblob(900) FROM n;
+             DELETE FROM t WHERE id % 2;"
+        ),
+    );
+    file
+}
+
+fn content(file: &str) -> String {
+    sql(
+        file,
+        "PRAGMA journal_mode; PRAGMA user_version; PRAGMA integrity_check;
+         SELECT id, hex(x) FROM t ORDER BY id;",
+    )
+}
+
+fn inode(file: &str) -> u64 {
+    Path::new(file).metadata().unwrap().ino()
+}
+
+#[test]
+fn a_file_is_shrunk_either_way_and_keeps_what_it_has() {
+    const WAYS: [(&[&str], &str); 3] = [
+        (&[], "copy"),
+        (&["--in-place"], "in-place"),
+        (&["--in-place", "--temp-store", "memory"], "in-place"),
+    ];
+    for journal_mode in ["wal", "delete"] {
+        for (options, way) in WAYS {
+            let folder = tempfile::tempdir().unwrap();
+            let file = half_empty(&folder, journal_mode);
+            let mode = PermissionsExt::from_mode(0o640);
+            std::fs::set_permissions(&file, mode).unwrap();
+            let (before, old) = (content(&file), inode(&file));
+            let report = json(&[&["vacuum", &file], options].concat());
+            assert_eq!((&report["way"], &report["rows"]), (&json!(way), &json!(1_000)), "{report}");
+            let figure = |name: &str| report[name].as_u64().unwrap();
+            assert!(figure("bytes_after") < figure("bytes_before") * 6 / 10, "{report}");
+            assert_eq!(figure("bytes_after"), Path::new(&file).metadata().unwrap().len());
+            assert!(figure("memory_peak_bytes") > 1_000_000, "{report}");
+            assert!(report["seconds"].as_f64().unwrap() > 0.0);
+            assert_eq!(content(&file), before);
+            assert_eq!(inode(&file) == old, way == "in-place");
+            assert_eq!(Path::new(&file).metadata().unwrap().mode() & 0o777, 0o640);
+            let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+            assert_eq!(left.len(), 1, "{left:?}");
+        }
+    }
+}
+
+#[test]
+fn people_are_told_what_it_came_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = half_empty(&folder, "wal");
+    let told = warren(&["vacuum", &file]).succeeded().stdout;
+    for part in [" MB before, ", " MB after (copy, ", " of memory at most", "all of its 1000 rows"]
+    {
+        assert!(told.contains(part), "no {part:?} in {told}");
+    }
+}
+
+/// The `sqlite3` shell with a read transaction open. Ends when its input does.
+fn reader(file: &str) -> Child {
+    let mut command = Command::new("sqlite3");
+    command.args(["-batch", file]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut shell = command.spawn().unwrap();
+    let input = shell.stdin.as_mut().unwrap();
+    input.write_all(b"BEGIN; SELECT count(*) FROM t;\n").unwrap();
+    input.flush().unwrap();
+    let mut line = String::new();
+    BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "1000\n");
+    shell
+}
+
+#[test]
+fn a_file_that_is_open_elsewhere_is_left_alone_and_the_process_is_named() {
+    for journal_mode in ["wal", "delete"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = half_empty(&folder, journal_mode);
+        let mut shell = reader(&file);
+        let old = inode(&file);
+        let refused = warren(&["vacuum", &file, "--json"]);
+        refused.refused("busy");
+        let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(&format!("process {} (sqlite3)", shell.id())), "{message}");
+        if journal_mode == "wal" {
+            assert!(message.contains("which reads"), "{message}");
+        }
+        assert_eq!(inode(&file), old);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        json(&["vacuum", &file]);
+        assert_ne!(inode(&file), old);
+    }
+}
+
+#[test]
+fn an_encrypted_file_needs_its_key_and_stays_encrypted() {
+    let place = Place::new();
+    let vault = place.operator(&["inspect", "--login", "ada"])["path"].as_str().unwrap().to_owned();
+    let key = place.write("key.hex", &hex(place.unlock(crate::support::PASSWORD).key.as_bytes()));
+    let wrong = place.write("wrong.hex", &"00".repeat(32));
+    warren(&["vacuum", &vault, "--json"]).refused("wrong_key");
+    warren(&["vacuum", &vault, "--key-file", &wrong, "--json"]).refused("wrong_key");
+    let none = place.write("none.hex", "no key");
+    warren(&["vacuum", &vault, "--key-file", &none, "--json"]).refused("failed");
+    assert_eq!(json(&["vacuum", &vault, "--key-file", &key])["way"], "copy");
+    assert!(!std::fs::read(&vault).unwrap().starts_with(b"SQLite format 3"));
+    place.check_vault(0);
+    // A server has it open.
+    let server = place.serve();
+    let file = place.at("a.db");
+    sql(&file, "CREATE TABLE t (id INTEGER PRIMARY KEY, x)");
+    track_all(&file);
+    place.sign_in("sync", &file, &server.address);
+    let refused = warren(&["vacuum", &vault, "--key-file", &key, "--json"]);
+    refused.refused("busy");
+    assert!(refused.stdout.contains("(warren)"), "{}", refused.stdout);
+}
+
+#[test]
+fn what_is_no_database_or_not_there_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    warren(&["vacuum", &at("nowhere.db"), "--json"]).refused("failed");
+    assert!(!Path::new(&at("nowhere.db")).exists());
+    let text = at("notes.txt");
+    std::fs::write(&text, "no database, and longer than a header of one would be: ".repeat(99))
+        .unwrap();
+    warren(&["vacuum", &text, "--json"]).refused("wrong_key");
+    let file = half_empty(&folder, "wal");
+    std::fs::hard_link(&file, at("second.db")).unwrap();
+    let refused = warren(&["vacuum", &file, "--json"]);
+    refused.refused("failed");
+    assert!(refused.stdout.contains("hard link"), "{}", refused.stdout);
+}
+
+#[test]
+fn inspect_shows_fragmentation_the_wal_and_who_has_it_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = half_empty(&folder, "wal");
+    track_all(&file);
+    // Nearly as much again as the file has by then, and gone.
+    sql(
+        &file,
+        "CREATE TABLE gone AS SELECT randomblob(1900) FROM t;
+         INSERT INTO gone SELECT randomblob(1900) FROM t;
+         DROP TABLE gone",
+    );
+    let health = |arguments: &[&str]| -> Value { json(arguments)["health"].clone() };
+    let fragmentation = health(&["inspect", &file])["fragmentation"].as_f64().unwrap();
+    assert!((0.2..0.8).contains(&fragmentation), "{fragmentation}");
+    let mut shell = reader(&file);
+    let seen = health(&["inspect", &file]);
+    let holder = json!({"pid": shell.id(), "program": "sqlite3", "reads": true, "writes": false});
+    assert_eq!(seen["holders"], json!([holder]));
+    let told = warren(&["inspect", &file]).succeeded().stdout;
+    assert!(told.contains(&format!("open in process {} (sqlite3), which reads", shell.id())));
+    drop(shell.stdin.take());
+    shell.wait().unwrap();
+
+    let place = Place::new();
+    let server = place.serve();
+    let b = place.at("b.db");
+    sql(&b, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 2)");
+    track_all(&b);
+    place.sign_in("sync", &b, &server.address);
+    let vault = place.operator(&["inspect", "--login", "ada"]);
+    assert!(vault["health"]["wal_bytes"].as_u64().unwrap() > 0, "{vault}");
+    assert_eq!(vault["health"]["holders"][0]["program"], "warren", "{vault}");
+    assert!(vault["health"]["fragmentation"].as_f64().unwrap() < 0.5);
+}

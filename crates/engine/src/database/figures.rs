@@ -1,0 +1,47 @@
+//! What a database tells about itself: counts since it was opened, and how its files are.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::clock;
+use crate::compact::beside;
+use crate::stats::{Health, Stats};
+
+use super::Database;
+
+impl Database {
+    /// What it has done so far.
+    pub fn stats(&self) -> Stats {
+        let wal = &self.checkpoints.counters;
+        Stats {
+            transactions: self.counters.transactions.load(Ordering::Relaxed),
+            failed: self.counters.failed.load(Ordering::Relaxed),
+            refused: self.counters.refused.load(Ordering::Relaxed),
+            batches: self.counters.batches.load(Ordering::Relaxed),
+            flushes: self.counters.flushes.load(Ordering::Relaxed),
+            queue_count_max_seen: self.queue.count_max_seen(),
+            readers_open: self.readers.open_count(),
+            wal_pages_max_seen: wal.frames_max.load(Ordering::Relaxed),
+            checkpoint_pauses: wal.pauses.load(Ordering::Relaxed),
+            checkpoint_pause_max: Duration::from_micros(
+                wal.longest_pause_us.load(Ordering::Relaxed),
+            ),
+            is_poisoned: self.poison.get().is_some(),
+        }
+    }
+
+    /// How its files are. Opens nothing and waits for nobody: pages are those that were last
+    /// counted, when it was opened, maintained, or looked at between writes.
+    pub fn health(&self) -> Health {
+        let pages = *self.pages.lock().expect("no code panics while it holds this lock");
+        Health {
+            page_bytes: pages.bytes_each,
+            pages: pages.all,
+            free_pages: pages.free,
+            wal_bytes: beside(&self.path, "-wal").metadata().map_or(0, |wal| wal.len()),
+            longest_read: self.readers.longest(clock::now()),
+            maintenance: self.maintenance.counters.stats(),
+            maintenance_age: self.maintenance.age(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A database's file written anew, and put in its place while nobody has it open.
+//!
+//! The copy is made while writes and reads go on; if one of them wrote, the copy is of no use any
+//! more and goes. Then, for some milliseconds, this has the writer's turn, the flushers' turn and
+//! all readers, and the file for itself.
+//!
+//! # Invariants
+//! - Nothing was committed between the beginning of the copy and the swap.
+//! - After the swap the writer and all readers have the new file open, or the database is poisoned.
+//!
+//! # Not here
+//! - Why the swap needs all of this → `swap.rs`.
+
+use std::sync::atomic::Ordering;
+
+use rusqlite::Connection;
+
+use crate::compact::{Copy, Opening};
+use crate::error::{Error, Result};
+use crate::maintenance::Pages;
+use crate::readers::SNAPSHOT_AGE_MAX;
+use crate::swap::{self, Alone, DirectoryLock};
+use crate::writer::Writer;
+use crate::{clock, open};
+
+use super::Database;
+
+/// What the file was when the copy was begun.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) batches: u64,
+    /// For the writer's connection: what other connections have written.
+    data_version: i64,
+}
+
+/// The flushers' turn: nothing of the WAL is being flushed.
+struct FlushTurn<'a>(&'a Database);
+
+impl Drop for FlushTurn<'_> {
+    fn drop(&mut self) {
+        if self.0.flushes.end_turn() {
+            let database = self.0.this.upgrade().expect("who maintains it holds it");
+            self.0.surroundings.flushing.push(database);
+        }
+    }
+}
+
+impl Database {
+    /// Makes a compact copy of what `db` reads, while everybody goes on.
+    pub(super) fn compact(&self, db: &Connection, batches: u64) -> Result<(Copy, Seen)> {
+        let data_version = self.data_version()?;
+        let original =
+            Opening { path: &self.path, encryption: &self.encryption, cipher: self.cipher };
+        match Copy::make(db, original, |copy| self.interrupt(copy, batches)) {
+            Ok(copy) => Ok((copy, Seen { batches, data_version })),
+            // Another connection wrote between the copy and its comparison.
+            Err(Error::CopyDiffers { .. }) if self.data_version()? != data_version => {
+                Err(Error::Busy)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The writer's: it changes when another connection has written.
+    fn data_version(&self) -> Result<i64> {
+        let _turn = self.take_turn().ok_or(Error::Busy)?;
+        let slot = self.writer();
+        swap::data_version(slot.as_ref().ok_or(Error::Closed)?.connection())
+    }
+
+    /// Puts the copy in the file's place, if nothing was written since. Returns the new file's
+    /// pages.
+    pub(super) fn swap(&self, copy: Copy, seen: Seen) -> Result<Pages> {
+        // First: a pass may be long, and the turn must be short.
+        let _passes = self.checkpoints.keep_off().ok_or(Error::Closed)?;
+        let _turn = self.take_turn().ok_or(Error::Busy)?;
+        let _flushes = self.flushes.begin_turn().then(|| FlushTurn(self)).ok_or(Error::Busy)?;
+        self.check_unpoisoned()?;
+        let _held = self.hold_readers();
+        if !self.readers.close_idle() {
+            // A long read has the old file, and keeps it.
+            return Err(Error::Busy);
+        }
+        let mut slot = self.writer();
+        let writer = slot.as_mut().ok_or(Error::Closed)?;
+        let directory = DirectoryLock::alone(&self.path, clock::now() + SNAPSHOT_AGE_MAX)?;
+        // None is opened any more; one that was open for a moment is closed by then.
+        let alone = Alone::take(writer.connection(), clock::now() + SNAPSHOT_AGE_MAX)?;
+        if self.is_wanted(seen.batches) || alone.data_version()? != seen.data_version {
+            return Err(Error::Busy);
+        }
+        alone.empty_wal()?;
+        let replaced = alone.replace_by(copy, &directory);
+        drop(directory);
+        self.reopen(writer).inspect_err(|error| {
+            let cause = format!("reopening after compaction: {error}");
+            tracing::error!(%cause, "a database takes no more writes until it is reopened");
+            self.poison.get_or_init(|| cause.into());
+        })?;
+        replaced?;
+        self.measure_on(writer.connection())
+    }
+
+    /// Gives the writer a connection to the file that has the name now.
+    fn reopen(&self, writer: &mut Writer) -> Result<()> {
+        let connection =
+            open::connect(&self.path, &self.encryption, self.cipher, self.profile, false)?;
+        writer.replace_by(Writer::new(connection, self.surroundings.cache_total.share())?);
+        self.wal_file.forget();
+        self.checkpoints.restart();
+        self.epoch.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! `kill -9` at each system call of a compaction: the file is the old one or the new one, whole.
+//!
+//! The test runs itself again under `strace`, which kills it as it enters the n-th call of a kind.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use engine::{Databases, Limits, open_connection};
+
+use crate::{encryption, fixture, number, options};
+
+use super::{beside, fragment_rows, inode};
+
+/// Set in the child: the database's path.
+const DATABASE: &str = "ENGINE_TEST_COMPACTION_DATABASE";
+
+/// The calls that change what is on the disk by name, or wait for it. Writes are many and alike.
+const CALLS: &[&str] =
+    &["rename,renameat,renameat2", "unlink,unlinkat", "fsync,fdatasync", "ftruncate", "pwrite64"];
+/// So many of one kind are tried; after those it has ended by itself.
+const TRIES_MAX: usize = 400;
+
+#[test]
+fn at_any_moment_the_file_is_the_old_one_or_the_new_one() {
+    let fixture = fixture();
+    let (mut old_count, mut new_count, mut left_count) = (0, 0, 0);
+    let original = fixture.directory.path().join("original.db");
+    let rows = make(&original);
+    for calls in CALLS {
+        // Thousands of pages are written; a few moments among them are enough.
+        let step = if *calls == "pwrite64" { 101 } else { 1 };
+        for at in (1..).step_by(step).take(TRIES_MAX) {
+            let path = fixture.directory.path().join("a.db");
+            std::fs::copy(&original, &path).unwrap();
+            let before = inode(&path);
+            let is_killed = run(&path, calls, at);
+            left_count += usize::from(beside(&path, ".compacting").exists());
+            let is_old = inode(&path) == before;
+            assert!(is_killed || !is_old, "it ends when it has compacted the file");
+            old_count += usize::from(is_old);
+            new_count += usize::from(!is_old);
+            // As the next program would, by the engine.
+            let databases = Databases::start(Limits::default()).unwrap();
+            drop(databases.open(&path, || options(|_| {})).unwrap());
+            databases.shutdown();
+            let (db, _) =
+                open_connection(&path, &encryption(), engine::Profile::SERVER, false, false)
+                    .unwrap();
+            assert_eq!(number(&db, "SELECT count(*) FROM t"), rows, "{calls} {at}");
+            let sound: String =
+                db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+            assert_eq!(sound, "ok", "{calls} {at}");
+            drop(db);
+            for suffix in ["-wal", "-shm", ".compacting", ".compacting-journal"] {
+                assert!(!beside(&path, suffix).exists(), "{suffix} after {calls} {at}");
+            }
+            if !is_killed {
+                break;
+            }
+        }
+    }
+    assert!(
+        old_count > 5 && new_count > 5 && left_count > 5,
+        "{old_count} {new_count} {left_count}"
+    );
+}
+
+fn make(path: &Path) -> i64 {
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(path, || options(|_| {})).unwrap();
+    fragment_rows(&database, 400, 70);
+    let rows = super::number_of(&database, "SELECT count(*) FROM t");
+    databases.shutdown();
+    rows
+}
+
+/// `true`: it was killed; `false`: it made fewer such calls.
+fn run(path: &Path, calls: &str, at: usize) -> bool {
+    let output = Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "-e"])
+        .arg(format!("trace={calls}"))
+        .arg("-e")
+        .arg(format!("inject={calls}:signal=SIGKILL:when={at}"))
+        .arg(std::env::current_exe().unwrap())
+        .args(["maintenance::killed::child", "--exact", "--quiet"])
+        .env(DATABASE, path)
+        .output()
+        .expect("this test needs the program strace: apt-get install strace");
+    let is_killed = output.status.signal() == Some(9) || output.status.code() == Some(128 + 9);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(is_killed || output.status.success(), "{}: {stderr}", output.status);
+    is_killed
+}
+
+/// The part that is killed; without its variable, as in an ordinary run of the tests, it has
+/// nothing to do.
+#[test]
+fn child() {
+    let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
+    let databases = Databases::start(Limits { workers_count: 1, ..Limits::default() }).unwrap();
+    let database = databases.open(&path, || options(|_| {})).unwrap();
+    assert!(database.maintain().unwrap().is_compacted);
+}

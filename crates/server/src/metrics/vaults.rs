@@ -1,0 +1,152 @@
+//! How the open vaults' files are, in Prometheus' text format.
+//!
+//! Written here and not kept by the recorder: a vault that is closed has no series any more.
+//!
+//! # Invariants
+//! - A vault is named by its file's name, 32 hex digits that are in nobody's request, never by its
+//!   account's login.
+//! - However many vaults are open, a metric has at most `SERIES_MAX` series: the worst ones. Sums
+//!   and maxima are over all of them.
+
+use std::fmt::Write;
+
+use accounts::VaultId;
+use engine::Health;
+
+/// More would be more than anybody looks at, and than a scrape should carry.
+const SERIES_MAX: usize = 100;
+
+/// One figure of a vault.
+struct Figure<T> {
+    name: &'static str,
+    help: &'static str,
+    of: fn(&Health) -> T,
+}
+
+/// Bytes, which add up.
+const SUMS: [Figure<u64>; 3] = [
+    Figure {
+        name: "file_bytes",
+        help: "Size of the files.",
+        of: |health| health.pages * health.page_bytes,
+    },
+    Figure {
+        name: "free_bytes",
+        help: "Pages that hold nothing.",
+        of: |health| health.free_pages * health.page_bytes,
+    },
+    Figure { name: "wal_bytes", help: "Size of the WALs.", of: |health| health.wal_bytes },
+];
+
+/// What each vault is shown with.
+const FIGURES: [Figure<f64>; 3] = [
+    Figure {
+        name: "fragmentation_ratio",
+        help: "Share of the file's pages that hold nothing.",
+        of: Health::fragmentation,
+    },
+    Figure { name: "wal_bytes", help: "Size of the WAL.", of: |health| number(health.wal_bytes) },
+    Figure {
+        name: "longest_read_seconds",
+        help: "Age of the oldest read that is running; it keeps the WAL from being started anew.",
+        of: |health| health.longest_read.as_secs_f64(),
+    },
+];
+
+/// The metrics of these open vaults.
+pub(super) fn text(vaults: &[(VaultId, Health)]) -> String {
+    let mut text = String::new();
+    for figure in &SUMS {
+        figure.write(vaults, &mut text).expect(TAKES_ALL);
+    }
+    for figure in &FIGURES {
+        figure.write(vaults, &mut text).expect(TAKES_ALL);
+    }
+    text
+}
+
+const TAKES_ALL: &str = "a String takes all that is written to it";
+
+impl Figure<u64> {
+    fn write(&self, vaults: &[(VaultId, Health)], text: &mut String) -> std::fmt::Result {
+        let Self { name, help, of } = self;
+        let sum: u64 = vaults.iter().map(|(_, health)| of(health)).sum();
+        writeln!(text, "# HELP warren_vaults_{name} {help} All open vaults together.")?;
+        writeln!(text, "# TYPE warren_vaults_{name} gauge\nwarren_vaults_{name} {sum}")
+    }
+}
+
+impl Figure<f64> {
+    fn write(&self, vaults: &[(VaultId, Health)], text: &mut String) -> std::fmt::Result {
+        let Self { name, help, of } = self;
+        let max = vaults.iter().map(|(_, health)| of(health)).fold(0.0, f64::max);
+        writeln!(text, "# HELP warren_vaults_{name}_max {help} The largest of all open vaults.")?;
+        writeln!(text, "# TYPE warren_vaults_{name}_max gauge\nwarren_vaults_{name}_max {max}")?;
+        writeln!(text, "# HELP warren_vault_{name} {help} The open vaults with the largest.")?;
+        writeln!(text, "# TYPE warren_vault_{name} gauge")?;
+        let mut worst: Vec<_> = vaults.iter().map(|(id, health)| (id, of(health))).collect();
+        // Names last, so that the same vaults are shown from one scrape to the next.
+        worst.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
+        for (id, value) in worst.iter().take(SERIES_MAX) {
+            let id = id.as_str();
+            writeln!(text, "warren_vault_{name}{{vault=\"{id}\"}} {value}")?;
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes stay far below 2⁵³")]
+fn number(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use engine::MaintenanceStats;
+
+    use super::*;
+
+    fn health(wal_bytes: u64) -> Health {
+        Health {
+            page_bytes: 4_096,
+            pages: 100,
+            free_pages: wal_bytes % 100,
+            wal_bytes,
+            longest_read: Duration::from_millis(wal_bytes),
+            maintenance: MaintenanceStats::default(),
+            maintenance_age: None,
+        }
+    }
+
+    #[test]
+    fn only_the_worst_are_named_and_all_are_counted() {
+        let id = |n| format!("{n:032x}").parse().unwrap();
+        let vaults: Vec<_> = (0..250).map(|n| (id(n), health(n))).collect();
+        let text = text(&vaults);
+        let named = |name: &str| text.lines().filter(|line| line.starts_with(name)).count();
+        for figure in &FIGURES {
+            assert_eq!(named(&format!("warren_vault_{}{{", figure.name)), SERIES_MAX);
+        }
+        for line in [
+            "warren_vaults_wal_bytes 31125",
+            "warren_vaults_file_bytes 102400000",
+            "warren_vaults_wal_bytes_max 249",
+            "warren_vaults_fragmentation_ratio_max 0.99",
+            "warren_vaults_longest_read_seconds_max 0.249",
+            r#"warren_vault_wal_bytes{vault="000000000000000000000000000000f9"} 249"#,
+            r#"warren_vault_wal_bytes{vault="00000000000000000000000000000096"} 150"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
+        }
+        assert!(!text.contains("00000095\"} 149"), "{text}");
+    }
+
+    #[test]
+    fn without_vaults_there_is_nothing_worse_than_zero() {
+        let text = text(&[]);
+        assert!(text.contains("warren_vaults_wal_bytes_max 0\n"), "{text}");
+        assert!(!text.contains('{'), "{text}");
+    }
+}
