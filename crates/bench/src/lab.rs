@@ -19,7 +19,10 @@ pub mod vacuum;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+pub(crate) use self::carry_out::{Random, carry_out, read_setting, unlock};
 pub use self::configuration::{Configured, Setting};
+pub(crate) use self::message::{CipherAndKey, Layout, Mailbox};
+pub(crate) use self::plan::{Plan, Scalar, Statement, Step};
 use crate::measure::now;
 use crate::suite::Effort;
 

@@ -62,7 +62,7 @@ struct Places {
 }
 
 /// For the report.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     format!("warren {}", arguments.join(" "))
 }
