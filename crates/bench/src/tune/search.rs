@@ -1,7 +1,7 @@
 //! The search: each setting alone, then those that gain together, then all of it once more.
 //!
 //! 1. Every candidate is compared with what a connection gets today.
-//! 2. The best joins the set; the others that gained, and those that only now apply, are compared with the set,
+//! 2. The best joins the set, safe ones before others; what else gained, and those that only now apply, are compared with the set,
 //!    until none gains any more.
 //! 3. The set is compared with today on fresh measurements, beside today once more (A/A), and
 //!    beside what would gain but was not asked for.
@@ -139,10 +139,12 @@ pub(crate) fn search(
     Ok(found)
 }
 
-/// Of those that gain, the PRAGMA of the one that gains most; of that PRAGMA's values, the first,
-/// which is the cheapest.
+/// Of those that gain, the safest; of these, the PRAGMA of the one that gains most; of that PRAGMA's
+/// values, the first, which is the cheapest.
 fn best(trials: &[Trial]) -> Option<Trial> {
     let gaining = trials.iter().filter(|trial| gains(&trial.measured));
+    let safety = gaining.clone().map(|trial| trial.safety).max()?;
+    let gaining = gaining.filter(|trial| trial.safety == safety);
     let most = gaining.clone().max_by(|a, b| score(a).total_cmp(&score(b)))?;
     // Journal modes are not cheaper or dearer than each other.
     if most.candidate.pragma == "journal_mode" {
@@ -373,6 +375,14 @@ mod tests {
         let trials = [trial(small, &[(0.9, 1.4)]), trial(large, &[(1.4, 1.5)])];
         assert_eq!(best(&trials).unwrap().candidate.value, "-128000");
         assert!(best(&[trial(small, &[(0.9, 1.4)])]).is_none());
+    }
+
+    #[test]
+    fn what_is_safe_comes_before_what_is_not() {
+        let risky = Trial { safety: Safety::MayCorrupt, ..trial(0, &[(9.0, 9.9)]) };
+        let trials = [risky.clone(), trial(1, &[(1.1, 1.2)])];
+        assert_eq!(best(&trials).unwrap().candidate, &CANDIDATES[1]);
+        assert_eq!(best(&[risky]).unwrap().candidate, &CANDIDATES[0]);
     }
 
     #[test]

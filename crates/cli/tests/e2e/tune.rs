@@ -22,11 +22,12 @@ fn tune(arguments: &[&str], folder: &TempDir) -> Value {
     json(&[&["tune", "--minutes", "0.01", "--folder", folder], arguments].concat())
 }
 
-fn refused(arguments: &[&str]) -> Ran {
+#[track_caller]
+fn refused(arguments: &[&str], code: &str) -> Ran {
     let folder = folder();
     let path = folder.path().to_str().unwrap();
     let ran = warren(&[&["tune", "--json", "--folder", path], arguments].concat());
-    ran.refused("failed");
+    ran.refused(code);
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is left behind");
     ran
 }
@@ -183,8 +184,8 @@ fn an_encrypted_file_stays_so_in_the_copy() {
     let all = tried(&report);
     assert!(!all.iter().any(|(pragma, _)| ["mmap_size", "page_size"].contains(pragma)), "{all:?}");
     assert!(recommended(&report).contains(&("temp_store", "MEMORY")));
-    refused(&[file]);
-    refused(&[file, "--key-file", key_file, "--cipher", "chacha20"]);
+    refused(&[file], "failed");
+    refused(&[file, "--key-file", key_file, "--cipher", "chacha20"], "wrong_key");
 }
 
 #[test]
@@ -192,7 +193,8 @@ fn what_cannot_be_tuned_is_said() {
     let place = folder();
     let at = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
     let check = |arguments: &[&str], expected: &str| {
-        let said = refused(arguments).value()["error"]["message"].as_str().unwrap().to_owned();
+        let said =
+            refused(arguments, "failed").value()["error"]["message"].as_str().unwrap().to_owned();
         assert!(said.contains(expected), "{said}");
     };
     fs::write(at("text"), "no database, but long enough to be read as one".repeat(100)).unwrap();
