@@ -13,6 +13,14 @@ need() { # need PACKAGE COMMAND…: the package is missing if the command fails
     "$@" >/dev/null 2>&1 || packages+=("$package")
 }
 
+node_headers() { # says where Node's headers are
+    local prefix=/usr
+    if command -v node >/dev/null; then
+        prefix=$(node -p 'path.dirname(path.dirname(process.execPath))')
+    fi
+    [[ -e $prefix/include/node/node.h ]] && echo "$prefix"
+}
+
 need gcc command -v cc
 need libc6-dev test -e /usr/include/stdio.h
 need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
@@ -25,6 +33,15 @@ if [[ $purpose == test ]]; then
     need openssl command -v openssl
     # The benchmarks' tests start servers of their own: the cluster that comes with it stays idle.
     need postgresql compgen -G '/usr/lib/postgresql/*/bin/initdb'
+    # The frameworks that `warren tune --emit` writes for.
+    need default-jdk-headless command -v javac
+    need golang-go command -v go
+    need nodejs command -v node
+    need npm command -v npm
+    # Where better-sqlite3 has no binary for the Node that there is.
+    need g++ command -v c++
+    need make command -v make
+    need libnode-dev node_headers
 fi
 install() { # what is needed so far
     ((${#packages[@]})) || return 0
@@ -74,4 +91,37 @@ if ! cmp -s tests/requirements.txt target/venv/requirements.txt; then
     python3 -m venv --clear target/venv
     target/venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
     cp tests/requirements.txt target/venv/requirements.txt
+fi
+
+# What `warren tune --emit` writes is run by its own frameworks. Each list is copied last, as above.
+emit=target/emit
+better_sqlite3=bench/rivals/better-sqlite3
+if ! cmp -s $better_sqlite3/package-lock.json $emit/node/installed.json; then
+    echo "installing: better-sqlite3 into $emit"
+    mkdir -p $emit/node
+    cp $better_sqlite3/package*.json $emit/node
+    npm_config_nodedir=$(node_headers || true) npm --prefix $emit/node ci --no-audit --no-fund --loglevel=error
+    cp $better_sqlite3/package-lock.json $emit/node/installed.json
+fi
+jdbc=3.54.1.0
+jdbc_sha256=f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639
+if ! sha256sum --status --check <<<"$jdbc_sha256  $emit/sqlite-jdbc.jar" 2>/dev/null; then
+    echo "installing: sqlite-jdbc $jdbc into $emit"
+    need curl command -v curl
+    install
+    curl --proto '=https' --tlsv1.2 -sSfo $emit/sqlite-jdbc.part \
+        "https://repo1.maven.org/maven2/org/xerial/sqlite-jdbc/$jdbc/sqlite-jdbc-$jdbc.jar"
+    sha256sum --quiet --check <<<"$jdbc_sha256  $emit/sqlite-jdbc.part"
+    mv $emit/sqlite-jdbc.part $emit/sqlite-jdbc.jar
+fi
+if ! cmp -s tests/emit/go/go.sum $emit/go/go.sum; then
+    echo "installing: modernc.org/sqlite into $emit (a minute or two, once)"
+    mkdir -p $emit/go
+    (
+        export GOCACHE=$PWD/$emit/go/build GOMODCACHE=$PWD/$emit/go/modules
+        export GOFLAGS='-mod=readonly -modcacherw'
+        cd tests/emit/go
+        go build modernc.org/sqlite
+    )
+    cp tests/emit/go/go.sum $emit/go/go.sum
 fi

@@ -13,12 +13,16 @@ mod configuration;
 mod message;
 mod plan;
 pub mod pragma;
+pub mod runtime;
 pub mod vacuum;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+pub(crate) use self::carry_out::{Random, carry_out, read_setting, unlock};
 pub use self::configuration::{Configured, Setting};
+pub(crate) use self::message::{CipherAndKey, Layout, Mailbox};
+pub(crate) use self::plan::{Plan, Scalar, Statement, Step};
 use crate::measure::now;
 use crate::suite::Effort;
 

@@ -32,6 +32,7 @@ mod summary;
 pub mod sync;
 mod text;
 pub mod tps;
+pub mod tune;
 
 pub use compare::{Compared, ComparedRow, Comparison, Source, compare};
 pub use processes::memory_peak_bytes;

@@ -1,5 +1,5 @@
 //! What others would pick instead: programs in `bench/rivals`, built or installed when they are
-//! first wanted (`docs/formats/7-rival-drivers.md`).
+//! first wanted (`docs/formats/7-rival-drivers.md`, `docs/formats/12-lab-plan.md`).
 //!
 //! # Invariants
 //! - A rival that cannot be had on this machine is absent, with the reason; it has no figures.
@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::process::{Output, Program};
-use self::setup::Kind;
+use self::setup::{Kind, Missing};
 
 /// Where everything goes that comes from building or installing a rival: `target/rivals` of the
 /// repository that has the folder `bench/rivals`.
@@ -52,6 +52,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) kind: Kind,
     /// `None` for all of the kind.
     pub(crate) names: Option<&'a [&'a str]>,
+    pub(crate) missing: Missing,
 }
 
 /// Builds or installs what is in the folder `rivals`, where that was not done before, and starts
@@ -64,38 +65,44 @@ pub(crate) fn find<T>(
     start: impl Fn(Program) -> anyhow::Result<T>,
 ) -> Found<T> {
     let mut found = Found { present: Vec::new(), absent: Vec::new() };
-    let mut folders = match setup::folders(wanted.kind, rivals) {
-        Ok(folders) => folders,
+    let mut candidates = match setup::candidates(wanted.kind, rivals) {
+        Ok(candidates) => candidates,
         Err(error) => {
             found.absent.push(Absent { name: "rivals".to_owned(), reason: format!("{error:#}") });
             return found;
         }
     };
     if let Some(names) = wanted.names {
-        folders.retain(|(name, _)| names.contains(&name.as_str()));
-        let missing = names.iter().filter(|name| folders.iter().all(|(found, _)| found != *name));
+        candidates.retain(|candidate| names.contains(&candidate.name.as_str()));
+        let is_there = |name: &str| candidates.iter().any(|candidate| candidate.name == name);
+        let missing = names.iter().filter(|name| !is_there(name));
         found.absent.extend(missing.map(|name| Absent {
             name: (*name).to_owned(),
             reason: format!("there is no such folder in {}", rivals.display()),
         }));
     }
-    for (name, folder) in folders {
-        bar.set_message(format!("{name}: building"));
-        match setup::prepare(&name, &folder, target).and_then(&start) {
+    bar.set_length(candidates.len() as u64);
+    for (done, candidate) in candidates.into_iter().enumerate() {
+        bar.set_position(done as u64);
+        bar.set_message(format!("{}: building", candidate.name));
+        let program = setup::prepare(wanted.kind, &candidate, target, wanted.missing);
+        match program.and_then(&start) {
             Ok(rival) => found.present.push(rival),
-            Err(error) => found.absent.push(Absent { name, reason: format!("{error:#}") }),
+            Err(error) => {
+                found.absent.push(Absent { name: candidate.name, reason: format!("{error:#}") });
+            }
         }
     }
     found
 }
 
-/// What the one line says, or the error that it names.
-pub(crate) fn parse<T: DeserializeOwned>(output: &Output) -> anyhow::Result<T> {
+/// What the one line says, or the error that it names. The format is named in what is wrong.
+pub(crate) fn parse<T: DeserializeOwned>(output: &Output, format: &str) -> anyhow::Result<T> {
     let parsed: Result<Value, _> = serde_json::from_str(&output.stdout);
     if let Some(error) = parsed.as_ref().ok().and_then(|answer| answer["error"].as_str()) {
         bail!("{error}");
     }
     output.check()?;
     let answer = parsed.context("an answer that is not one line of JSON")?;
-    serde_json::from_value(answer).context("an answer that is not of Format 7")
+    serde_json::from_value(answer).with_context(|| format!("an answer that is not of {format}"))
 }

@@ -227,7 +227,7 @@ fn rates(samples: &[Vec<Sample>], table: usize) -> Vec<f64> {
     samples.iter().map(|round| round[table].rate()).collect()
 }
 
-fn ratios(rates: &[f64], baseline: &[f64]) -> Vec<f64> {
+pub(crate) fn ratios(rates: &[f64], baseline: &[f64]) -> Vec<f64> {
     rates.iter().zip(baseline).map(|(rate, baseline)| rate / baseline).collect()
 }
 

@@ -29,7 +29,7 @@ use self::peers::{Bed, Crowd};
 use crate::machine::Machine;
 use crate::report::Report;
 use crate::rivals::server::Service;
-use crate::rivals::setup::Kind;
+use crate::rivals::setup::{Kind, Missing};
 use crate::rivals::{self, Wanted};
 use crate::served::Prepared;
 use crate::suite::{self, Effort, Section};
@@ -225,7 +225,7 @@ fn services(plan: &Plan, bar: &ProgressBar) -> (Vec<(Rival, Service)>, Vec<Strin
     let target = rivals::target(&plan.rivals);
     for rival in &plan.against {
         let names = [rival.folder()];
-        let wanted = Wanted { kind: Kind::Server, names: Some(&names) };
+        let wanted = Wanted { kind: Kind::Server, names: Some(&names), missing: Missing::Build };
         let found = rivals::find(wanted, &plan.rivals, &target, bar, Service::ask);
         notes.extend(found.absent.iter().map(rivals::Absent::note));
         notes.extend(found.present.iter().map(|service| service.about.to_string()));

@@ -7,6 +7,7 @@ mod compare;
 mod method;
 mod pragma;
 mod reconcile;
+mod runtime;
 mod sync;
 mod tps;
 mod vacuum;
@@ -28,6 +29,7 @@ pub(crate) enum Command {
     Compare(compare::Compare),
     Pragma(pragma::Pragma),
     Reconcile(reconcile::Arguments),
+    Runtime(runtime::Arguments),
     Sync(sync::Sync),
     Tps(tps::Tps),
     Vacuum(vacuum::Vacuum),
@@ -41,6 +43,7 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
         Command::Compare(arguments) => compare::run(&arguments, output),
         Command::Pragma(arguments) => pragma::run(&arguments, output),
         Command::Reconcile(arguments) => reconcile::run(arguments, output),
+        Command::Runtime(arguments) => runtime::run(arguments, output),
         Command::Sync(arguments) => sync::run(arguments, output),
         Command::Tps(arguments) => tps::run(arguments, output),
         Command::Vacuum(arguments) => vacuum::run(&arguments, output),
@@ -59,7 +62,7 @@ struct Places {
 }
 
 /// For the report.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     format!("warren {}", arguments.join(" "))
 }

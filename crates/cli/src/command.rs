@@ -5,7 +5,7 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::{
     account, benchmark, client, conflicts, doctor, history, inspect, phrase, postgres, serve,
-    status, sync, track, vacuum, vault,
+    status, sync, track, tune, vacuum, vault,
 };
 
 #[derive(Subcommand)]
@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Vault(vault::Command),
     #[command(subcommand)]
     Postgres(postgres::Command),
+    Tune(tune::Tune),
     #[command(subcommand)]
     Bench(benchmark::Command),
 }
@@ -53,6 +54,7 @@ impl Command {
             Self::Vacuum(arguments) => vacuum::run(&arguments, output),
             Self::Vault(command) => vault::run(command, output),
             Self::Postgres(command) => postgres::run(&command, output),
+            Self::Tune(arguments) => tune::run(&arguments, output),
             Self::Bench(command) => benchmark::run(command, output),
         }
     }

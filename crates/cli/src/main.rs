@@ -20,6 +20,7 @@ mod serve;
 mod status;
 mod sync;
 mod track;
+mod tune;
 mod vacuum;
 mod vault;
 

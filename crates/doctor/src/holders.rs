@@ -37,11 +37,13 @@ pub fn holders(database: &Path) -> Vec<Holder> {
     let mut shm = database.as_os_str().to_owned();
     shm.push("-shm");
     let shm = Path::new(&shm);
-    let locks = Inode::of(database).map(|main| held(main, Inode::of(shm))).unwrap_or_default();
     let mut processes = users(database).processes;
     processes.extend(users(shm).processes);
     processes.sort_by_key(|process| process.pid);
     processes.dedup();
+    let pids: Vec<i32> = processes.iter().map(|process| process.pid).collect();
+    let locks = Inode::of(database).map(|main| held(main, Inode::of(shm), &pids));
+    let locks = locks.unwrap_or_default();
     let holder = |process: Process| {
         let has = |is_it: fn(Lock) -> bool| {
             locks.iter().any(|held| held.pid == process.pid && is_it(held.lock))

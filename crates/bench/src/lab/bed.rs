@@ -8,13 +8,16 @@ use indicatif::ProgressBar;
 use super::carry_out::carry_out;
 use super::configuration::{Configuration, Configured};
 use super::message::{CipherAndKey, Mailbox, steps};
-use super::plan::{Answer, Step, Timing};
+use super::plan::{Answer, Plan, Step, Timing};
 use crate::figures::whole;
 use crate::measure::Sample;
 use crate::suite::{Case, Effort, Group, Heading, Table, run_group};
 
 /// Of a transaction: one operation, and what the published program never tried.
 pub(crate) const TRANSACTIONS: &[usize] = &[1, 100];
+
+/// The fact that says what processor time an operation took.
+pub(crate) const CPU_US: &str = "CPU µs each";
 
 /// A table of messages in a folder, and what is done with it.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +108,18 @@ pub(crate) fn case<'a>(
     configuration: &Configuration,
     encryption: &CipherAndKey,
 ) -> Case<'a, Vec<Sample>> {
+    case_by(bed, name, file, configuration, encryption, carry_out)
+}
+
+/// The same, when somebody else carries the plan out.
+pub(crate) fn case_by<'a>(
+    bed: Bed<'a>,
+    name: &str,
+    file: &str,
+    configuration: &Configuration,
+    encryption: &CipherAndKey,
+    carry_out: impl Fn(&Plan) -> anyhow::Result<Answer> + 'a,
+) -> Case<'a, Vec<Sample>> {
     let path = bed.folder.join(file);
     let (configuration, encryption) = (configuration.clone(), encryption.clone());
     let mut made: Option<Configured> = None;
@@ -129,7 +144,7 @@ pub(crate) fn sample(timing: &Timing) -> Sample {
     let mut sample = Sample::new(timing.operations, Duration::from_secs_f64(timing.seconds));
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let operations = timing.operations.max(1) as f64;
-    sample.facts.push(("CPU µs each", timing.cpu_seconds * 1e6 / operations));
+    sample.facts.push((CPU_US, timing.cpu_seconds * 1e6 / operations));
     sample.facts.push(("slowest ms", timing.slowest_us / 1e3));
     sample
 }

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use rusqlite::types::Value;
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
 use super::plan::{About, Answer, Plan, Scalar, Step, Timing};
@@ -93,7 +93,8 @@ pub(crate) fn ciphers() -> anyhow::Result<Vec<&'static str>> {
     Ok(all.into_iter().filter(|cipher| choose(&db, cipher).is_ok()).collect())
 }
 
-fn about(db: &Connection) -> anyhow::Result<About> {
+/// Who carries plans out here.
+pub(crate) fn about(db: &Connection) -> anyhow::Result<About> {
     Ok(About {
         driver: "warren".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -294,7 +295,13 @@ impl<'p> Run<'p> {
             let mut rows = statement.raw_query();
             while let Some(row) = rows.next()? {
                 for column in 0..columns {
-                    black_box(row.get::<_, Value>(column)?);
+                    // Not every text in a file is UTF-8.
+                    black_box(match row.get_ref(column)? {
+                        ValueRef::Text(text) => {
+                            Value::Text(String::from_utf8_lossy(text).into_owned())
+                        }
+                        other => other.try_into()?,
+                    });
                 }
             }
         }

@@ -60,7 +60,7 @@ pub struct Configured {
 }
 
 /// One PRAGMA, read back.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// The PRAGMA.
     pub name: String,
@@ -164,7 +164,7 @@ pub(crate) fn named(pragma: &str, value: &Scalar) -> String {
     name.map_or_else(|| text(value), |name| (*name).to_owned())
 }
 
-fn text(value: &Scalar) -> String {
+pub(crate) fn text(value: &Scalar) -> String {
     match value {
         Scalar::Null => "NULL".to_owned(),
         Scalar::Integer(value) => value.to_string(),

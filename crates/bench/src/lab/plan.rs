@@ -1,6 +1,7 @@
 //! Plans and answers, as they are written (`docs/formats/12-lab-plan.md`).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use rusqlite::ToSql;
@@ -67,7 +68,7 @@ impl ToSql for Scalar {
 }
 
 /// Who carried a plan out.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) driver: String,
     pub(crate) version: String,
@@ -75,6 +76,13 @@ pub(crate) struct About {
     pub(crate) runtime: String,
     pub(crate) ciphers: Vec<String>,
     pub(crate) compile_options: Vec<String>,
+}
+
+/// As a row of a table is called.
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} on {}", self.driver, self.version, self.runtime)
+    }
 }
 
 /// What was measured.

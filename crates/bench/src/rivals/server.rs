@@ -78,7 +78,7 @@ impl Service {
     /// One that says who it is; what was installed may still not run on this machine.
     pub(crate) fn ask(program: Program) -> anyhow::Result<Self> {
         let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
-        Ok(Self { about: super::parse(&output).context("`about`")?, program })
+        Ok(Self { about: super::parse(&output, "Format 7").context("`about`")?, program })
     }
 
     /// Starts it, and waits until it answers.

@@ -29,7 +29,7 @@ pub(super) use self::plan::{DriverPlan, Synchronous};
 
 use super::accounts::Pairs;
 use crate::rivals::process::{self, Program};
-use crate::rivals::setup::Kind;
+use crate::rivals::setup::{Kind, Missing};
 use crate::rivals::{self, Found, Wanted};
 use crate::suite::Case;
 
@@ -65,7 +65,7 @@ pub(super) struct Workload<'a> {
 
 /// The drivers in the folder `rivals`.
 pub(super) fn find(rivals: &Path, target: &Path, bar: &ProgressBar) -> Found<Driver> {
-    let wanted = Wanted { kind: Kind::Library, names: None };
+    let wanted = Wanted { kind: Kind::Library, names: None, missing: Missing::Build };
     rivals::find(wanted, rivals, target, bar, Driver::start)
 }
 
@@ -97,7 +97,7 @@ impl Driver {
     /// One that answers; what was built may still not run on this machine.
     fn start(program: Program) -> anyhow::Result<Self> {
         let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
-        Ok(Self { about: rivals::parse(&output).context("`about`")?, program })
+        Ok(Self { about: rivals::parse(&output, "Format 7").context("`about`")?, program })
     }
 
     /// Carries out the plan.
@@ -109,7 +109,7 @@ impl Driver {
         let time_max = plan.duration() + RUN_TIME_EXTRA_MAX;
         let input = serde_json::to_string(plan)?;
         let output = process::run(&mut self.program.command(), &input, time_max)?;
-        let answer: Answer = rivals::parse(&output)?;
+        let answer: Answer = rivals::parse(&output, "Format 7")?;
         ensure!(answer.about == self.about, "answers as {:?}", answer.about);
         answer.check(plan)?;
         Ok(answer)

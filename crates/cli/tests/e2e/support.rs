@@ -13,7 +13,8 @@ use crate::processes::{self, Server, json, sql, warren};
 pub(crate) const PASSWORD: &str = "a pass-phrase of ada's own";
 
 /// The sample database of the issue, beside the repository.
-const CHINOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/chinook.sqlite");
+pub(crate) const CHINOOK: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/chinook.sqlite");
 /// What is in it.
 pub(crate) const CHINOOK_TABLES: usize = 11;
 pub(crate) const CHINOOK_ROWS: usize = 15_607;

@@ -1,0 +1,50 @@
+//! Drivers of the lab: who they are, and plans that they carry out
+//! (`docs/formats/12-lab-plan.md`).
+
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use crate::lab::plan::{About, Answer, Plan};
+use crate::rivals;
+use crate::rivals::process::{self, Program};
+
+const FORMAT: &str = "Format 12";
+/// For a driver to say who it is. Python takes 100 ms.
+const ABOUT_TIME_MAX: Duration = Duration::from_secs(30);
+/// For what is around the measured time: the last transaction, cleaning up, a checkpoint.
+const RUN_TIME_EXTRA_MAX: Duration = Duration::from_mins(2);
+
+/// One that answers.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    pub(crate) about: About,
+    pub(super) program: Program,
+}
+
+impl Driver {
+    /// One that says who it is; what was installed may still not run on this machine.
+    pub(crate) fn start(program: Program) -> anyhow::Result<Self> {
+        let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
+        Ok(Self { about: rivals::parse(&output, FORMAT).context("`about`")?, program })
+    }
+
+    /// Carries out the plan.
+    pub(crate) fn run(&self, plan: &Plan) -> anyhow::Result<Answer> {
+        self.ask(plan).with_context(|| format!("the driver of {}", self.about))
+    }
+
+    fn ask(&self, plan: &Plan) -> anyhow::Result<Answer> {
+        let work: f64 = plan.steps.iter().map(|step| step.warmup_seconds + step.seconds).sum();
+        let time_max = Duration::try_from_secs_f64(work)? + RUN_TIME_EXTRA_MAX;
+        let input = serde_json::to_string(plan)?;
+        let output = process::run(&mut self.program.command(), &input, time_max)?;
+        let answer: Answer = rivals::parse(&output, FORMAT)?;
+        ensure!(answer.about == self.about, "answers as {:?}", answer.about);
+        let names = |timing: Vec<&str>| timing.join(", ");
+        let asked = names(plan.steps.iter().map(|step| step.name.as_str()).collect());
+        let done = names(answer.steps.iter().map(|step| step.name.as_str()).collect());
+        ensure!(asked == done, "did {done}, where the plan says {asked}");
+        Ok(answer)
+    }
+}

@@ -1,0 +1,59 @@
+//! `warren tune`: which settings help this file, or this kind of load, on this machine and this
+//! disk.
+//!
+//! A load is repeated on a copy of the file under one setting after the other, in rounds of random order, as the
+//! lab does it (`lab.rs`), and what gains beyond the noise is put together (`search.rs`).
+//!
+//! # Not here
+//! - What a report says → `tune/result.rs`; settings as code → `tune/emit.rs`.
+
+mod candidate;
+pub mod emit;
+mod load;
+mod result;
+mod search;
+mod settings;
+mod shape;
+mod subject;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+
+pub use self::load::Workload;
+pub use self::result::{Comparison, FileAbout, Outcome, Reason, Recommendation, Tried, Tuning};
+pub use self::settings::{Safety, parse_today};
+pub use self::subject::Source;
+use self::subject::Subject;
+use crate::machine::Machine;
+use crate::measure::now;
+
+/// What to tune, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The file; without one, the workload makes one.
+    pub source: Option<Source>,
+    /// What is done.
+    pub workload: Workload,
+    /// For measuring; making the copy comes before it.
+    pub time: Duration,
+    /// Whether durability may be given up for speed.
+    pub allow_unsafe: bool,
+    /// PRAGMAs that the person's program sets today.
+    pub today: Vec<(String, String)>,
+    /// Where the copy goes: the disk that is measured.
+    pub folder: PathBuf,
+    /// The command line, for the report.
+    pub command: String,
+}
+
+/// Measures; `bar` shows how far it is.
+pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Tuning> {
+    bar.set_message("making a copy");
+    let source = plan.source.as_ref();
+    let subject = Subject::prepare(source, plan.workload, &plan.folder, &plan.today)?;
+    let found = search::search(&subject, plan.allow_unsafe, now() + plan.time, bar)?;
+    bar.finish_and_clear();
+    Tuning::of(plan, &subject, &found, Machine::here(&plan.folder))
+}

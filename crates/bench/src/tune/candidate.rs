@@ -1,0 +1,194 @@
+//! What is tried: one setting each, as data.
+//!
+//! # Invariants
+//! - Of one PRAGMA, the cheaper value stands before the dearer.
+//! - What switches to WAL says `synchronous`, too: some builds have another default there, and
+//!   nobody is to lose durability by a change that was made for speed.
+
+use super::settings::Settings;
+
+/// A setting to try.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) pragma: &'static str,
+    pub(crate) value: &'static str,
+    /// What it costs, in words; empty if nothing.
+    pub(crate) cost: &'static str,
+    /// At most so much more, for each connection.
+    pub(crate) memory_bytes: u64,
+}
+
+/// What the candidates are tried on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trait {
+    pub(crate) bytes: u64,
+    pub(crate) is_encrypted: bool,
+}
+
+/// A copy of each page size is made; past this, that takes longer than measuring.
+pub(crate) const CONVERTED_BYTES_MAX: u64 = 1 << 30;
+
+const fn one(pragma: &'static str, value: &'static str, cost: &'static str) -> Candidate {
+    Candidate { pragma, value, cost, memory_bytes: 0 }
+}
+
+const fn cache(value: &'static str, kib: u64) -> Candidate {
+    Candidate { pragma: "cache_size", value, cost: "", memory_bytes: kib << 10 }
+}
+
+const VACUUM: &str = "once: VACUUM, which needs the file's size free on the disk, twice";
+const MMAP: &str = "address space; an I/O error ends the process (SIGBUS)";
+
+/// Of all ten PRAGMAs but those that are no matter of speed.
+pub(crate) const CANDIDATES: &[Candidate] = &[
+    one("journal_mode", "WAL", "-wal and -shm beside the file; not on network file systems"),
+    one("journal_mode", "TRUNCATE", ""),
+    one("journal_mode", "PERSIST", "the journal stays beside the file"),
+    one("journal_mode", "MEMORY", "a crash in a commit may corrupt the file"),
+    one("synchronous", "NORMAL", "a power loss takes the last commits back; no corruption"),
+    one("synchronous", "OFF", "a power loss may corrupt the file"),
+    one("wal_autocheckpoint", "4000", "a WAL of about 16 MB"),
+    one("wal_autocheckpoint", "16000", "a WAL of about 64 MB"),
+    one("temp_store", "MEMORY", "memory for temporary tables and large sorts"),
+    cache("-8000", 8_000),
+    cache("-32000", 32_000),
+    cache("-128000", 128_000),
+    cache("-512000", 512_000),
+    one("mmap_size", "268435456", MMAP),
+    one("mmap_size", "2147418112", MMAP),
+    one("page_size", "4096", VACUUM),
+    one("page_size", "8192", VACUUM),
+    one("page_size", "16384", VACUUM),
+    one("auto_vacuum", "NONE", "once: VACUUM; free pages stay in the file"),
+];
+
+impl Candidate {
+    /// As the report calls it.
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", self.pragma, self.value)
+    }
+
+    /// `settings` with this one.
+    pub(crate) fn apply(&self, settings: &Settings) -> Settings {
+        let with = settings.with(self.pragma, self.value);
+        let is_raised = self.value == "WAL" && settings.get("synchronous") == "NORMAL";
+        // NORMAL with a rollback journal waits for the disk at each commit, NORMAL with a WAL not.
+        if is_raised { with.with("synchronous", "FULL") } else { with }
+    }
+
+    /// Whether it can make a difference beside `settings`.
+    pub(crate) fn applies(&self, settings: &Settings, to: Trait) -> bool {
+        let Trait { bytes, is_encrypted } = to;
+        let now = settings.get(self.pragma);
+        if now == self.value {
+            return false;
+        }
+        match self.pragma {
+            "journal_mode" if self.value == "WAL" || self.value == "MEMORY" => true,
+            "journal_mode" => now == "DELETE",
+            "synchronous" if self.value == "NORMAL" => settings.is_wal() && now != "OFF",
+            "wal_autocheckpoint" => settings.is_wal() && number(self.value) > number(now),
+            "cache_size" => {
+                let has = cache_bytes(now, settings.get("page_size"));
+                self.memory_bytes > has && bytes > has.max(self.smaller(cache_size))
+            }
+            "mmap_size" => {
+                let has = number(now).max(self.smaller(|of| number(of.value)));
+                !is_encrypted && number(self.value) > number(now) && (bytes > has || has == 0)
+            }
+            "page_size" | "auto_vacuum" => !is_encrypted && bytes <= CONVERTED_BYTES_MAX,
+            _ => true,
+        }
+    }
+
+    /// The largest of the values before this one, of the same PRAGMA; 0 if there is none.
+    fn smaller(&self, size: impl Fn(&Self) -> u64) -> u64 {
+        let before = CANDIDATES.iter().take_while(|of| *of != self);
+        before.filter(|of| of.pragma == self.pragma).map(size).max().unwrap_or(0)
+    }
+}
+
+fn cache_size(of: &Candidate) -> u64 {
+    of.memory_bytes
+}
+
+fn number(value: &str) -> u64 {
+    value.parse().unwrap_or(0)
+}
+
+/// Positive numbers are pages, negative ones KiB.
+pub(crate) fn cache_bytes(value: &str, page_size: &str) -> u64 {
+    match value.strip_prefix('-') {
+        Some(kib) => number(kib) << 10,
+        None => number(value) * number(page_size),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFAULTS: [(&str, &str); 8] = [
+        ("page_size", "4096"),
+        ("auto_vacuum", "NONE"),
+        ("journal_mode", "DELETE"),
+        ("synchronous", "FULL"),
+        ("wal_autocheckpoint", "1000"),
+        ("temp_store", "DEFAULT"),
+        ("cache_size", "-2000"),
+        ("mmap_size", "0"),
+    ];
+
+    fn settings(changes: &[(&str, &str)]) -> Settings {
+        let all = DEFAULTS.iter().chain(changes);
+        all.fold(Settings::default(), |settings, (name, value)| settings.with(name, value))
+    }
+
+    fn applying(pragma: &str, changes: &[(&str, &str)], to: Trait) -> Vec<&'static str> {
+        let settings = settings(changes);
+        let all = CANDIDATES.iter().filter(|one| one.pragma == pragma);
+        all.filter(|one| one.applies(&settings, to)).map(|one| one.value).collect()
+    }
+
+    #[test]
+    fn only_what_can_matter_is_tried() {
+        let small = Trait { bytes: 1 << 20, is_encrypted: false };
+        let large = Trait { bytes: 100 << 20, is_encrypted: false };
+        let huge = Trait { bytes: 10 << 30, is_encrypted: false };
+        let encrypted = Trait { is_encrypted: true, ..large };
+        let wal = [("journal_mode", "WAL")];
+        let check = |pragma, changes: &[_], to, expected: &[&str]| {
+            assert_eq!(applying(pragma, changes, to), expected, "{pragma} {to:?}");
+        };
+        check("cache_size", &[], small, &[]);
+        check("cache_size", &[], large, &["-8000", "-32000", "-128000"]);
+        check("cache_size", &[("cache_size", "16000")], large, &["-128000"]);
+        check("cache_size", &[], huge, &["-8000", "-32000", "-128000", "-512000"]);
+        check("mmap_size", &[], large, &["268435456"]);
+        check("mmap_size", &[], huge, &["268435456", "2147418112"]);
+        check("mmap_size", &[], encrypted, &[]);
+        check("page_size", &[], large, &["8192", "16384"]);
+        check("page_size", &[("page_size", "1024")], large, &["4096", "8192", "16384"]);
+        check("page_size", &[], huge, &[]);
+        check("page_size", &[], encrypted, &[]);
+        check("auto_vacuum", &[], large, &[]);
+        check("auto_vacuum", &[("auto_vacuum", "FULL")], large, &["NONE"]);
+        check("wal_autocheckpoint", &[], large, &[]);
+        check("wal_autocheckpoint", &wal, large, &["4000", "16000"]);
+        check("journal_mode", &wal, large, &["MEMORY"]);
+        check("synchronous", &[], large, &["OFF"]);
+        check("synchronous", &wal, large, &["NORMAL", "OFF"]);
+    }
+
+    #[test]
+    fn a_switch_to_wal_keeps_commits_durable() {
+        let wal = &CANDIDATES[0];
+        let check = |before: &str, after: &str| {
+            let settings = settings(&[("synchronous", before)]);
+            assert_eq!(wal.apply(&settings).get("synchronous"), after);
+        };
+        check("FULL", "FULL");
+        check("EXTRA", "EXTRA");
+        check("NORMAL", "FULL");
+    }
+}

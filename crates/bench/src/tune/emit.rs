@@ -1,0 +1,173 @@
+//! Settings as code: one file for each framework, which is one function, and one row of a table.
+//!
+//! A snippet opens `app.db`, or what it is told, and gives every connection its PRAGMAs, in their order. What only a new
+//! file takes, or `VACUUM`, is in a comment. Each is run by its own framework in a test
+//! (`crates/cli/tests/e2e/emit.rs`).
+
+mod better_sqlite3;
+mod django;
+mod drift;
+mod go;
+mod jdbc;
+mod rusqlite;
+mod sqlalchemy;
+
+use engine::{Pragma, Profile, Scope};
+
+use super::settings::{Safety, Settings};
+
+/// PRAGMAs to be written as code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// For each connection, in this order.
+    pub settings: Vec<(String, String)>,
+    /// For the file, before its first table; later by `VACUUM`.
+    pub once: Vec<(String, String)>,
+}
+
+/// What settings are written for.
+#[derive(Debug)]
+pub struct Framework {
+    /// What `--emit` calls it.
+    pub name: &'static str,
+    /// Begins a comment.
+    comment: &'static str,
+    write: fn(&Recipe) -> String,
+}
+
+/// All, by name.
+pub const FRAMEWORKS: &[Framework] = &[
+    Framework { name: "better-sqlite3", comment: "//", write: better_sqlite3::write },
+    Framework { name: "django", comment: "#", write: django::write },
+    Framework { name: "drift", comment: "//", write: drift::write },
+    Framework { name: "go", comment: "//", write: go::write },
+    Framework { name: "jdbc", comment: "//", write: jdbc::write },
+    Framework { name: "rusqlite", comment: "//", write: rusqlite::write },
+    Framework { name: "sqlalchemy", comment: "#", write: sqlalchemy::write },
+];
+
+const LOSES: &str = "A power loss takes the last commits back; the file stays whole.";
+const CORRUPTS: &str = "UNSAFE: a power loss may corrupt the file.";
+const ONCE: &str = "Once for the file, not for each connection, while nothing else has it open:";
+
+impl Recipe {
+    /// What a profile of the engine sets; the encoding, which no VACUUM changes, is not said.
+    pub fn of_profile(profile: &Profile) -> Self {
+        let all = profile.pragmas().filter(|one| one.name != "encoding");
+        let (once, settings): (Vec<_>, Vec<_>) = all.partition(|one| one.scope == Scope::Creation);
+        let pair = |one: &Pragma| (one.name.to_owned(), one.value.to_owned());
+        let mut settings: Vec<(String, String)> = settings.iter().map(pair).collect();
+        // Before anything that waits for a lock.
+        settings.sort_by_key(|(name, _)| name != "busy_timeout");
+        Self { settings, once: once.iter().map(pair).collect() }
+    }
+
+    /// What a power loss may do, if that is more than with SQLite's defaults.
+    fn risk(&self) -> Option<&'static str> {
+        let defaults = Settings::default().with("journal_mode", "DELETE");
+        let defaults = defaults.with("synchronous", "FULL");
+        let all = self.settings.iter();
+        match all.fold(defaults, |all, (name, value)| all.with(name, value)).safety() {
+            Safety::Safe => None,
+            Safety::LosesLastCommits => Some(LOSES),
+            Safety::MayCorrupt => Some(CORRUPTS),
+        }
+    }
+
+    /// A line of each setting.
+    fn lines(&self, line: impl Fn(&str, &str) -> String) -> String {
+        let lines = self.settings.iter().map(|(name, value)| line(name, value) + "\n");
+        lines.collect()
+    }
+}
+
+impl Framework {
+    /// The one of that name.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        FRAMEWORKS.iter().find(|framework| framework.name == name)
+    }
+
+    /// The snippet.
+    pub fn write(&self, recipe: &Recipe) -> String {
+        let mut comments: Vec<String> = recipe.risk().map(str::to_owned).into_iter().collect();
+        if !recipe.once.is_empty() {
+            let once = recipe.once.iter().map(|(name, value)| format!("PRAGMA {name} = {value};"));
+            let once = once.collect::<Vec<_>>().join(" ");
+            comments.push(ONCE.to_owned());
+            comments
+                .push(format!("  sqlite3 app.db \"PRAGMA journal_mode = DELETE; {once} VACUUM;\""));
+        }
+        let comments = comments.iter().map(|line| format!("{} {line}\n", self.comment));
+        comments.collect::<String>() + &(self.write)(recipe)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipe() -> Recipe {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        Recipe {
+            settings: vec![pair("busy_timeout", "5000"), pair("journal_mode", "WAL")],
+            once: vec![pair("page_size", "8192")],
+        }
+    }
+
+    #[test]
+    fn every_snippet_has_every_setting_once_and_in_order() {
+        for framework in FRAMEWORKS {
+            let text = framework.write(&recipe());
+            let command =
+                "sqlite3 app.db \"PRAGMA journal_mode = DELETE; PRAGMA page_size = 8192; VACUUM;\"";
+            let mut lines = text.lines();
+            let (first, second) = (lines.next().unwrap(), lines.next().unwrap());
+            assert!(first.starts_with(framework.comment), "{first}");
+            assert!(second.starts_with(framework.comment) && second.ends_with(command), "{second}");
+            let code = lines.collect::<Vec<_>>().join("\n").to_lowercase();
+            let places: Vec<usize> = ["busy_timeout", "journal_mode"]
+                .iter()
+                .map(|name| code.find(name).unwrap())
+                .collect();
+            assert!(places.is_sorted(), "{}: {code}", framework.name);
+            assert!(code.replace('_', "").contains("5000") && code.contains("wal"), "{code}");
+            assert!(!code.contains("page_size"), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_snippet_says_what_a_power_loss_does() {
+        let check = |name: &str, risk: Option<&str>| {
+            let recipe = Recipe::of_profile(Profile::by_name(name).unwrap());
+            assert_eq!(recipe.risk(), risk, "{name}");
+            let text = Framework::by_name("go").unwrap().write(&recipe);
+            match risk {
+                Some(risk) => assert!(text.starts_with(&format!("// {risk}\n")), "{text}"),
+                None => assert!(!text.contains("power loss"), "{text}"),
+            }
+        };
+        check("server", Some(LOSES));
+        check("synchronous-off", Some(CORRUPTS));
+        check("mail-production", None);
+    }
+
+    #[test]
+    fn names_are_sorted_and_found() {
+        assert!(FRAMEWORKS.is_sorted_by_key(|framework| framework.name));
+        for framework in FRAMEWORKS {
+            let found = Framework::by_name(framework.name).unwrap();
+            assert_eq!(found.name, framework.name);
+        }
+        assert!(Framework::by_name("cobol").is_none());
+    }
+
+    #[test]
+    fn a_profile_waits_for_locks_first_and_keeps_apart_what_a_file_keeps() {
+        let recipe = Recipe::of_profile(Profile::SERVER);
+        assert_eq!(recipe.settings[0].0, "busy_timeout");
+        assert_eq!(recipe.once, [("auto_vacuum".to_owned(), "INCREMENTAL".to_owned())]);
+        assert!(
+            recipe.settings.iter().any(|(name, value)| name == "journal_mode" && value == "WAL")
+        );
+    }
+}

@@ -1,0 +1,26 @@
+//! For Django from 5.1 on, which brought `init_command` and `transaction_mode` for SQLite.
+//!
+//! Django sets `foreign_keys` by itself; saying it again does no harm. With the transaction mode, a
+//! transaction that will write waits for its turn at its begin, where waiting is possible.
+
+use super::Recipe;
+
+pub(super) fn write(recipe: &Recipe) -> String {
+    let pragmas =
+        recipe.lines(|name, value| format!("                \"PRAGMA {name} = {value};\""));
+    format!(
+        "# In settings.py, with Django 5.1 or later.
+DATABASES = {{
+    \"default\": {{
+        \"ENGINE\": \"django.db.backends.sqlite3\",
+        \"NAME\": \"app.db\",
+        \"OPTIONS\": {{
+            \"transaction_mode\": \"IMMEDIATE\",
+            \"init_command\": (
+{pragmas}            ),
+        }},
+    }}
+}}
+"
+    )
+}

@@ -1,0 +1,239 @@
+//! What tune found, for the terminal.
+
+use std::fmt;
+
+use indicatif::{DecimalBytes, HumanBytes};
+
+use super::{Comparison, Outcome, Reason, Recommendation, Tried, Tuning};
+use crate::figures::wrap;
+use crate::interval::Verdict;
+use crate::tune::settings::Safety;
+
+const WIDTH_MAX: usize = 100;
+const GAP: &str = "  ";
+/// Between words that stay on one line.
+const TIED: char = '\u{1}';
+
+impl fmt::Display for Tuning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = vec![self.machine.to_string()];
+        lines.extend(self.subject());
+        lines.push(String::new());
+        lines.extend(table(&self.differing()));
+        lines.extend(self.costs());
+        lines.extend(self.without_difference());
+        lines.extend(self.refused());
+        lines.push(String::new());
+        lines.extend(self.recommendation());
+        let notes = self.notes.iter().flat_map(|note| hanging("note: ", note));
+        lines.extend(notes);
+        write!(f, "{}", lines.join("\n"))
+    }
+}
+
+impl Tuning {
+    fn subject(&self) -> Vec<String> {
+        let name = match &self.file {
+            Some(file) => format!(
+                "{}, {}{}, copied in {:.1} s",
+                file.path,
+                DecimalBytes(file.bytes),
+                file.cipher.as_ref().map_or_else(String::new, |cipher| format!(", {cipher}")),
+                file.copy_seconds
+            ),
+            None => "a file made for it".to_owned(),
+        };
+        let workload = format!("{:?}", self.workload).to_lowercase();
+        let mut lines = hanging("", &format!("workload {workload} on {name}"));
+        lines.extend(self.load.iter().flat_map(|line| hanging("  ", line)));
+        let today = self.today.iter().map(|(pragma, value)| format!("{pragma}{TIED}{value}"));
+        let today: Vec<String> = today.collect();
+        lines.extend(hanging("today: ", &today.join(", ")));
+        lines
+    }
+
+    /// Those that differ in anything.
+    fn differing(&self) -> Vec<Vec<String>> {
+        let mut rows = vec![vec!["compared with today".to_owned()]];
+        rows[0].extend(self.noise.iter().map(|one| one.phase.clone()));
+        rows[0].push(String::new());
+        for tried in self.tried.iter().filter(|tried| tried.differs() && !tried.is_refused()) {
+            let mut row = vec![tried.name()];
+            row.extend(tried.comparisons.iter().map(|one| {
+                if is_different(one) { one.difference.text.clone() } else { "–".to_owned() }
+            }));
+            row.push(tried.mark());
+            rows.push(row);
+        }
+        if rows.len() == 1 { Vec::new() } else { rows }
+    }
+
+    /// What the settings cost that make something faster.
+    fn costs(&self) -> Vec<String> {
+        let is_faster = |one: &Comparison| one.difference.verdict == Verdict::Faster;
+        let faster = self
+            .tried
+            .iter()
+            .filter(|tried| tried.comparisons.iter().any(is_faster) && !tried.is_refused());
+        faster.flat_map(|tried| hanging("costs: ", &tried.costs())).collect()
+    }
+
+    fn without_difference(&self) -> Vec<String> {
+        let names = |wanted: Verdict| {
+            let of = self.tried.iter().filter(|tried| {
+                !tried.differs()
+                    && tried.comparisons.iter().any(|one| one.difference.verdict == wanted)
+            });
+            of.map(|tried| tried.name().replace(' ', &TIED.to_string())).collect::<Vec<_>>()
+        };
+        let mut lines = Vec::new();
+        for (verdict, label) in [
+            (Verdict::NoDifference, "no difference found: "),
+            (Verdict::TooFewRounds, "too little time to tell (--minutes): "),
+        ] {
+            let names = names(verdict);
+            if !names.is_empty() {
+                lines.extend(hanging(label, &names.join(", ")));
+            }
+        }
+        lines
+    }
+
+    fn refused(&self) -> Vec<String> {
+        let refused = self.tried.iter().filter(|one| one.outcome == Outcome::NeedsPermission);
+        let lines = refused.map(|one| {
+            format!(
+                "{}, though it would gain more (compared with what is recommended: {}): {}; \
+                 --allow-unsafe allows it",
+                one.name(),
+                told(&one.comparisons),
+                one.cost
+            )
+        });
+        lines.flat_map(|line| hanging("not recommended: ", &line)).collect()
+    }
+
+    fn recommendation(&self) -> Vec<String> {
+        let mut lines = match &self.together {
+            Some(together) => {
+                hanging("recommended, together, compared with today: ", &told(together))
+            }
+            None => vec![
+                "nothing that was tried is faster beyond the noise: for speed, change nothing"
+                    .to_owned(),
+            ],
+        };
+        let text = |one: &Recommendation| format!("PRAGMA {} = {};", one.pragma, one.value);
+        let width = self.recommended.iter().map(|one| text(one).len()).max().unwrap_or(0);
+        lines.extend(
+            self.recommended
+                .iter()
+                .map(|one| format!("  {:width$}  -- {}", text(one), self.why(one))),
+        );
+        let noise: Vec<&str> = self.noise.iter().map(|one| one.difference.text.as_str()).collect();
+        let is_quiet = self.noise.iter().all(|one| one.difference.verdict == Verdict::NoDifference);
+        let noise = if is_quiet { "no difference found".to_owned() } else { noise.join(", ") };
+        lines.push(format!("today's settings once more (what chance does): {noise}"));
+        lines
+    }
+
+    fn why(&self, of: &Recommendation) -> String {
+        let is_default = if of.is_default { " (SQLite's default)" } else { "" };
+        let why = match of.reason {
+            Reason::Faster => return self.why_faster(of),
+            Reason::AsToday => "as today: libraries differ in it",
+            Reason::Hygiene => match of.pragma.as_str() {
+                "busy_timeout" => "not for speed: waits for a lock instead of failing",
+                "journal_size_limit" => "not for speed: cuts a WAL that grew",
+                _ => "not for speed: no plaintext in temporary files",
+            },
+        };
+        format!("{why}{is_default}")
+    }
+
+    fn why_faster(&self, of: &Recommendation) -> String {
+        let is_it = |one: &&Tried| one.pragma == of.pragma && one.value == of.value;
+        let tried = self.tried.iter().filter(is_it).find(|one| one.outcome == Outcome::Chosen);
+        match tried {
+            // It came with another.
+            None => "so that WAL loses no commit".to_owned(),
+            Some(one) if one.safety == Safety::MayCorrupt => {
+                format!("faster; UNSAFE: {}", one.cost)
+            }
+            Some(one) if one.pragma == "synchronous" => format!("faster; {}", one.cost),
+            Some(_) if of.is_once => "faster; once, then VACUUM".to_owned(),
+            Some(one) if one.value == "WAL" => "faster; the file keeps WAL".to_owned(),
+            Some(_) => "faster".to_owned(),
+        }
+    }
+}
+
+impl Tried {
+    fn name(&self) -> String {
+        format!("{} {}", self.pragma, self.value)
+    }
+
+    fn differs(&self) -> bool {
+        self.comparisons.iter().any(is_different)
+    }
+
+    /// It was measured to say what it would gain.
+    fn is_refused(&self) -> bool {
+        self.outcome == Outcome::NeedsPermission
+    }
+
+    fn costs(&self) -> String {
+        let cost = match self.memory_bytes {
+            0 if self.cost.is_empty() => "nothing".to_owned(),
+            0 => self.cost.to_owned(),
+            bytes => format!("up to {} of memory for each connection", HumanBytes(bytes)),
+        };
+        format!("{}: {cost}", self.name())
+    }
+
+    fn mark(&self) -> String {
+        let outcome = match self.outcome {
+            Outcome::Chosen => "recommended",
+            Outcome::NotBeyond => "adds nothing to the rest",
+            _ => "",
+        };
+        let safety = if self.safety == Safety::MayCorrupt { "UNSAFE" } else { "" };
+        let beside = if self.beside.is_empty() { "" } else { "with what is above" };
+        let parts = [safety, beside, outcome].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn is_different(one: &Comparison) -> bool {
+    matches!(one.difference.verdict, Verdict::Faster | Verdict::Slower)
+}
+
+/// `mix faster by 8–11 %, reads no difference found`.
+fn told(comparisons: &[Comparison]) -> String {
+    let parts = comparisons.iter().map(|one| format!("{} {}", one.phase, one.difference.text));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Columns as wide as their widest cell.
+fn table(rows: &[Vec<String>]) -> Vec<String> {
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let lines = rows.iter().map(|row| {
+        let cells = row.iter().enumerate().map(|(column, cell)| {
+            let width = width(column);
+            format!("{cell:width$}")
+        });
+        cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
+    });
+    lines.collect()
+}
+
+/// A paragraph whose further lines are indented.
+fn hanging(label: &str, text: &str) -> Vec<String> {
+    let lines = wrap(text, WIDTH_MAX - label.len());
+    let lines = lines.into_iter().map(|line| line.replace(TIED, " "));
+    let lines = lines.enumerate().map(|(number, line)| {
+        if number == 0 { format!("{label}{line}") } else { format!("    {line}") }
+    });
+    lines.collect()
+}

@@ -1,0 +1,384 @@
+//! The search: each setting alone, then those that gain together, then all of it once more.
+//!
+//! 1. Every candidate is compared with what a connection gets today.
+//! 2. The best joins the set; the others that gained, and those that only now apply, are compared with the set,
+//!    until none gains any more.
+//! 3. The set is compared with today on fresh measurements, beside today once more (A/A), and
+//!    beside what would gain but was not asked for.
+//!
+//! # Invariants
+//! - A gain is a verdict of *faster* in a table of the load and of *slower* in none. All candidates
+//!   and tables of a comparison share one chance of error (Bonferroni).
+//! - A candidate that costs durability is not in the search unless it is allowed.
+
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+
+use super::candidate::{CANDIDATES, Candidate};
+use super::settings::{Safety, Settings, is_of_file, named};
+use super::subject::Subject;
+use crate::interval::{Difference, Verdict};
+use crate::lab::carry_out;
+use crate::measure::{Sample, Spread, now};
+use crate::suite::{Case, Effort, Group, Heading, Table, run_group};
+
+/// Of the time that is left, what the first comparison gets: it has the most candidates.
+const FIRST_SHARE: f64 = 0.5;
+/// Of what is then left, what each further one gets.
+const NEXT_SHARE: f64 = 0.4;
+/// So many rounds fit into a comparison's time. More short ones say more than a few long ones.
+const ROUNDS_AIM: f64 = 32.0;
+/// A step is long enough for a few commits on a disk, and short enough for many rounds.
+const STEP_SECONDS: (f64, f64) = (0.002, 0.25);
+/// Of a step's time: itself, its warm-up, opening and cleaning up.
+const STEP_OVERHEAD: f64 = 1.8;
+const ROUNDS_MAX: usize = 1_000;
+/// Enough, when intervals are that narrow.
+const PRECISION: f64 = 0.01;
+
+/// What was found.
+pub(crate) struct Search {
+    /// Each candidate alone, in the order of the table.
+    pub(crate) alone: Vec<Trial>,
+    /// What joined the set, in this order, each compared with the set before it.
+    pub(crate) chosen: Vec<Trial>,
+    /// What was compared with the set and did not join it.
+    pub(crate) passed: Vec<Trial>,
+    /// Today again, compared with today.
+    pub(crate) noise: Vec<Measured>,
+    /// The set.
+    pub(crate) settings: Settings,
+    /// The set, compared with today. None if nothing gained.
+    pub(crate) together: Option<Vec<Measured>>,
+    /// What costs durability and was not allowed, compared with the set.
+    pub(crate) refused: Vec<Trial>,
+    /// Whether the time was over before nothing gained any more.
+    pub(crate) is_cut: bool,
+}
+
+/// A candidate, measured.
+#[derive(Clone)]
+pub(crate) struct Trial {
+    pub(crate) candidate: &'static Candidate,
+    /// What it was compared with, beyond today's settings.
+    pub(crate) beside: Vec<(String, String)>,
+    /// With it.
+    pub(crate) safety: Safety,
+    pub(crate) measured: Vec<Measured>,
+}
+
+/// One table's comparison.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    /// The phase: `mix`.
+    pub(crate) name: String,
+    /// Operations a second.
+    pub(crate) rate: Spread,
+    pub(crate) ratio: Spread,
+    pub(crate) difference: Difference,
+}
+
+/// Whether it helps, and harms nothing.
+pub(crate) fn gains(measured: &[Measured]) -> bool {
+    let is = |verdict| measured.iter().any(|one| one.difference.verdict == verdict);
+    is(Verdict::Faster) && !is(Verdict::Slower)
+}
+
+/// Searches until `until`; the first comparison and the last get the rounds that a verdict needs, whatever that
+/// takes.
+pub(crate) fn search(
+    subject: &Subject,
+    allow_unsafe: bool,
+    until: Instant,
+    bar: &ProgressBar,
+) -> anyhow::Result<Search> {
+    let today = &subject.today;
+    let runner = Runner { subject, bar };
+    let character = subject.character();
+    let applicable = |set: &Settings| {
+        let all = CANDIDATES.iter().filter(|one| one.applies(set, character));
+        all.filter(|one| allow_unsafe || one.apply(set).keeps_durability_of(today))
+            .collect::<Vec<_>>()
+    };
+    let first = applicable(today);
+    let mut alone = runner.candidates("alone", today, &first, share(until, FIRST_SHARE))?;
+    let noise = alone.noise;
+    let mut found = Search {
+        alone: alone.trials.clone(),
+        chosen: Vec::new(),
+        passed: Vec::new(),
+        noise,
+        settings: today.clone(),
+        together: None,
+        refused: Vec::new(),
+        is_cut: false,
+    };
+    while let Some(best) = best(&alone.trials) {
+        found.settings = best.candidate.apply(&found.settings);
+        found.chosen.push(best);
+        let promising: Vec<&Candidate> = applicable(&found.settings)
+            .into_iter()
+            .filter(|one| match first.iter().position(|of| of == one) {
+                Some(at) => gains(&found.alone[at].measured),
+                None => true,
+            })
+            .filter(|one| !found.passed.iter().any(|trial| trial.candidate == *one))
+            .collect();
+        found.is_cut = !promising.is_empty() && now() >= until;
+        if promising.is_empty() || found.is_cut {
+            break;
+        }
+        let heading = format!("with {}", found.chosen.len());
+        alone =
+            runner.candidates(&heading, &found.settings, &promising, share(until, NEXT_SHARE))?;
+        let passed = alone.trials.iter().filter(|trial| !gains(&trial.measured));
+        found.passed.extend(passed.cloned());
+    }
+    runner.verify(&mut found, until)?;
+    Ok(found)
+}
+
+/// Of those that gain, the PRAGMA of the one that gains most; of that PRAGMA's values, the first,
+/// which is the cheapest.
+fn best(trials: &[Trial]) -> Option<Trial> {
+    let gaining = trials.iter().filter(|trial| gains(&trial.measured));
+    let most = gaining.clone().max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    // Journal modes are not cheaper or dearer than each other.
+    if most.candidate.pragma == "journal_mode" {
+        return Some(most.clone());
+    }
+    let same = |trial: &&Trial| trial.candidate.pragma == most.candidate.pragma;
+    gaining.clone().find(same).cloned()
+}
+
+/// The mix counts; its parts where it does not differ.
+fn score(trial: &Trial) -> f64 {
+    let faster = trial.measured.iter().enumerate().filter_map(|(index, one)| {
+        let is_faster = one.difference.verdict == Verdict::Faster;
+        let weight = if index == 0 { 1.0 } else { 0.25 };
+        is_faster.then(|| one.difference.interval.low.ln() * weight)
+    });
+    faster.fold(0.0, f64::max)
+}
+
+fn share(until: Instant, share: f64) -> Duration {
+    until.saturating_duration_since(now()).mul_f64(share)
+}
+
+struct Runner<'a> {
+    subject: &'a Subject,
+    bar: &'a ProgressBar,
+}
+
+struct Compared {
+    noise: Vec<Measured>,
+    trials: Vec<Trial>,
+}
+
+impl Runner<'_> {
+    fn candidates(
+        &self,
+        heading: &str,
+        set: &Settings,
+        candidates: &[&'static Candidate],
+        time: Duration,
+    ) -> anyhow::Result<Compared> {
+        let mut cases =
+            vec![("as it is".to_owned(), set.clone()), ("again".to_owned(), set.clone())];
+        cases.extend(candidates.iter().map(|one| (one.name(), one.apply(set))));
+        let tables = self.run(heading, &cases, time)?;
+        let comparisons = (cases.len() - 1) * tables.len();
+        let trials = candidates.iter().enumerate().map(|(index, candidate)| Trial {
+            candidate,
+            beside: set.beyond(&self.subject.today),
+            safety: candidate.apply(set).safety(),
+            measured: measured(&tables, index + 2, 0, comparisons),
+        });
+        Ok(Compared { noise: measured(&tables, 1, 0, comparisons), trials: trials.collect() })
+    }
+
+    /// What was found, on fresh measurements; and what was refused, compared with that.
+    fn verify(&self, found: &mut Search, until: Instant) -> anyhow::Result<()> {
+        let today = &self.subject.today;
+        let character = self.subject.character();
+        let refused: Vec<&Candidate> = CANDIDATES
+            .iter()
+            .filter(|one| one.applies(&found.settings, character))
+            .filter(|one| {
+                let with = one.apply(&found.settings);
+                with.safety() == Safety::LosesLastCommits && !with.keeps_durability_of(today)
+            })
+            .filter(|one| !found.chosen.iter().any(|trial| trial.candidate == *one))
+            .filter(|one| !found.alone.iter().any(|trial| trial.candidate == *one))
+            .collect();
+        if found.chosen.is_empty() && refused.is_empty() {
+            return Ok(());
+        }
+        let mut cases =
+            vec![("today".to_owned(), today.clone()), ("again".to_owned(), today.clone())];
+        cases.push(("all of it".to_owned(), found.settings.clone()));
+        cases.extend(refused.iter().map(|one| (one.name(), one.apply(&found.settings))));
+        let tables = self.run("together", &cases, share(until, 1.0))?;
+        let comparisons = (cases.len() - 1) * tables.len();
+        found.noise = measured(&tables, 1, 0, comparisons);
+        if !found.chosen.is_empty() {
+            found.together = Some(measured(&tables, 2, 0, comparisons));
+        }
+        let refused = refused.into_iter().enumerate().map(|(index, candidate)| Trial {
+            candidate,
+            beside: found.settings.beyond(today),
+            safety: candidate.apply(&found.settings).safety(),
+            measured: measured(&tables, index + 3, 2, comparisons),
+        });
+        found.refused = refused.collect();
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        heading: &str,
+        cases: &[(String, Settings)],
+        time: Duration,
+    ) -> anyhow::Result<Vec<Table>> {
+        let subject = self.subject;
+        let phases = &subject.load.phases;
+        let headings = phases.iter().map(|phase| Heading {
+            name: phase.name.to_owned(),
+            unit: "operations",
+            title: heading.to_owned(),
+        });
+        let headings: Vec<Heading> = headings.collect();
+        // Before the clock of the rounds runs.
+        for (name, settings) in cases {
+            self.bar.set_message(format!("a file for {name}"));
+            subject.file(settings)?;
+        }
+        let comparisons = (cases.len() - 1) * phases.len();
+        let effort = effort(time, cases.len(), phases.len(), comparisons);
+        let cases = cases.iter().map(|(name, settings)| {
+            Case::new(format!("{heading}, {name}"), move |duration: Duration| {
+                sample(subject, settings, duration)
+            })
+        });
+        let cases = cases.collect();
+        run_group(Group { headings, cases }, &effort, self.bar)
+    }
+}
+
+/// Carries the load out, and sees whether SQLite took the settings.
+fn sample(
+    subject: &Subject,
+    settings: &Settings,
+    duration: Duration,
+) -> anyhow::Result<Vec<Sample>> {
+    let path = subject.file(settings)?;
+    let plan = subject.load.plan(&path, settings, &subject.encryption, duration.as_secs_f64());
+    let answer = carry_out(&plan)?;
+    for (name, value) in settings.pairs().iter().filter(|(name, _)| !is_of_file(name)) {
+        let found = answer.settings.get(name).map(|found| named(name, found));
+        anyhow::ensure!(found.as_ref() == Some(value), "PRAGMA {name} = {value} became {found:?}");
+    }
+    let samples = answer
+        .steps
+        .iter()
+        .map(|step| Sample::new(step.operations, Duration::from_secs_f64(step.seconds.max(1e-9))));
+    Ok(samples.collect())
+}
+
+/// So long that `ROUNDS_AIM` rounds fit; never fewer than a verdict needs.
+fn effort(time: Duration, cases: usize, phases: usize, comparisons: usize) -> Effort {
+    #[expect(clippy::cast_precision_loss, reason = "small counts")]
+    let steps = (cases * phases) as f64 * ROUNDS_AIM * STEP_OVERHEAD;
+    let (least, most) = STEP_SECONDS;
+    let seconds = (time.as_secs_f64() / steps).clamp(least, most);
+    Effort {
+        rounds_min: rounds_needed(comparisons),
+        rounds_max: ROUNDS_MAX,
+        precision: PRECISION,
+        until: Some(now() + time),
+        duration: Duration::from_secs_f64(seconds),
+    }
+}
+
+/// With fewer, no verdict is possible.
+fn rounds_needed(comparisons: usize) -> usize {
+    let says = |rounds: &usize| {
+        Difference::of(&vec![2.0; *rounds], comparisons).verdict != Verdict::TooFewRounds
+    };
+    (2..ROUNDS_MAX).find(says).unwrap_or(ROUNDS_MAX)
+}
+
+/// Of every table, a case beside another.
+fn measured(tables: &[Table], case: usize, beside: usize, comparisons: usize) -> Vec<Measured> {
+    let of = tables.iter().map(|table| {
+        let (rate, base) = (&table.rows[case].rate, &table.rows[beside].rate);
+        let ratios = rate.samples.iter().zip(&base.samples).map(|(rate, base)| rate / base);
+        let ratios: Vec<f64> = ratios.collect();
+        Measured {
+            name: table.name.clone(),
+            rate: rate.clone(),
+            difference: Difference::of(&ratios, comparisons),
+            ratio: Spread::of(ratios),
+        }
+    });
+    of.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::Interval;
+
+    fn trial(candidate: usize, of: &[(f64, f64)]) -> Trial {
+        let measured = of.iter().map(|(low, high)| Measured {
+            name: "mix".into(),
+            rate: Spread::of(vec![1.0]),
+            ratio: Spread::of(vec![f64::midpoint(*low, *high)]),
+            difference: Difference {
+                interval: Interval { low: *low, high: *high },
+                verdict: match () {
+                    () if *low > 1.0 => Verdict::Faster,
+                    () if *high < 1.0 => Verdict::Slower,
+                    () => Verdict::NoDifference,
+                },
+                text: String::new(),
+            },
+        });
+        Trial {
+            candidate: &CANDIDATES[candidate],
+            beside: Vec::new(),
+            safety: Safety::Safe,
+            measured: measured.collect(),
+        }
+    }
+
+    #[test]
+    fn what_makes_anything_slower_is_no_gain() {
+        let check = |of: &[(f64, f64)], expected: bool| {
+            assert_eq!(gains(&trial(0, of).measured), expected, "{of:?}");
+        };
+        check(&[(1.1, 1.2), (0.9, 1.1)], true);
+        check(&[(1.1, 1.2), (0.8, 0.9)], false);
+        check(&[(0.9, 1.1)], false);
+    }
+
+    #[test]
+    fn the_cheapest_value_of_the_best_pragma_joins() {
+        let at = |value| CANDIDATES.iter().position(|one| one.value == value).unwrap();
+        let (small, large, other) = (at("-8000"), at("-128000"), at("TRUNCATE"));
+        let trials =
+            [trial(other, &[(1.1, 1.2)]), trial(small, &[(1.3, 1.4)]), trial(large, &[(1.4, 1.5)])];
+        assert_eq!(best(&trials).unwrap().candidate.value, "-8000");
+        let trials = [trial(small, &[(0.9, 1.4)]), trial(large, &[(1.4, 1.5)])];
+        assert_eq!(best(&trials).unwrap().candidate.value, "-128000");
+        assert!(best(&[trial(small, &[(0.9, 1.4)])]).is_none());
+    }
+
+    #[test]
+    fn a_comparison_gets_the_rounds_that_a_verdict_needs() {
+        assert_eq!((rounds_needed(1), rounds_needed(2), rounds_needed(36)), (6, 7, 11));
+        let effort = effort(Duration::ZERO, 12, 3, 36);
+        assert_eq!((effort.rounds_min, effort.duration.as_millis()), (11, 2));
+    }
+}

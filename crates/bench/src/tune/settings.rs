@@ -1,0 +1,214 @@
+//! A set of PRAGMAs under trial, and what a power loss may do with it.
+//!
+//! # Invariants
+//! - They are set in one order: what only an empty file takes first, then the journal mode, on
+//!   which the default of `synchronous` depends in some builds.
+//!
+//! # Not here
+//! - Which of them are tried → `candidate.rs`.
+
+use anyhow::{Context, ensure};
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+
+use crate::lab::Scalar;
+use crate::lab::read_setting;
+
+/// All that tune knows of, in the order in which they are set.
+const ORDER: [&str; 10] = [
+    "page_size",
+    "auto_vacuum",
+    "busy_timeout",
+    "journal_mode",
+    "synchronous",
+    "wal_autocheckpoint",
+    "journal_size_limit",
+    "temp_store",
+    "cache_size",
+    "mmap_size",
+];
+/// Those that live in the file from its first page on.
+const OF_FILE: [&str; 2] = ["page_size", "auto_vacuum"];
+
+const SYNCHRONOUS: [&str; 4] = ["OFF", "NORMAL", "FULL", "EXTRA"];
+const TEMP_STORE: [&str; 3] = ["DEFAULT", "FILE", "MEMORY"];
+const AUTO_VACUUM: [&str; 3] = ["NONE", "FULL", "INCREMENTAL"];
+
+/// PRAGMAs with their values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings(Vec<(String, String)>);
+
+/// What a power loss may do. The worse, the less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Safety {
+    /// Corrupt the file.
+    MayCorrupt,
+    /// Take back the last commits; the file stays whole.
+    LosesLastCommits,
+    /// What SQLite promises by default.
+    Safe,
+}
+
+impl Settings {
+    /// What a connection has now.
+    pub(crate) fn read(db: &Connection) -> anyhow::Result<Self> {
+        let mut settings = Self::default();
+        for name in ORDER {
+            settings.set(name, &named(name, &read_setting(db, name)?));
+        }
+        Ok(settings)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> &str {
+        let found = self.0.iter().find(|(of, _)| of == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// Replaces the value, or puts it in its place.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        let place = |name: &str| ORDER.iter().position(|of| *of == name);
+        if let Some((_, old)) = self.0.iter_mut().find(|(of, _)| of == name) {
+            value.clone_into(old);
+        } else {
+            let at = self.0.partition_point(|(of, _)| place(of) < place(name));
+            self.0.insert(at, (name.to_owned(), value.to_owned()));
+        }
+    }
+
+    pub(crate) fn with(&self, name: &str, value: &str) -> Self {
+        let mut settings = self.clone();
+        settings.set(name, value);
+        settings
+    }
+
+    pub(crate) fn is_wal(&self) -> bool {
+        self.get("journal_mode") == "WAL"
+    }
+
+    pub(crate) fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+
+    /// Those that a connection sets.
+    pub(crate) fn of_connection(&self) -> Vec<(String, String)> {
+        let all = self.0.iter().filter(|(name, _)| !is_of_file(name));
+        all.cloned().collect()
+    }
+
+    /// Those that differ from `other`.
+    pub(crate) fn beyond(&self, other: &Self) -> Vec<(String, String)> {
+        let all = self.0.iter().filter(|(name, value)| other.get(name) != value);
+        all.cloned().collect()
+    }
+
+    /// <https://sqlite.org/pragma.html#pragma_synchronous>: NORMAL is consistent in WAL; with a
+    /// rollback journal there is a very small chance that it is not.
+    pub(crate) fn safety(&self) -> Safety {
+        let journal = self.get("journal_mode");
+        match self.get("synchronous") {
+            _ if journal == "MEMORY" || journal == "OFF" => Safety::MayCorrupt,
+            "OFF" => Safety::MayCorrupt,
+            "NORMAL" if journal == "WAL" => Safety::LosesLastCommits,
+            "NORMAL" => Safety::MayCorrupt,
+            _ => Safety::Safe,
+        }
+    }
+
+    /// Whether a power loss does nothing with these that it did not do with `today`.
+    pub(crate) fn keeps_durability_of(&self, today: &Self) -> bool {
+        let decides = |settings: &Self| {
+            let value = |name: &str| settings.get(name).to_owned();
+            [value("journal_mode"), value("synchronous")]
+        };
+        match self.safety() {
+            Safety::MayCorrupt => decides(self) == decides(today),
+            safety => safety >= today.safety(),
+        }
+    }
+}
+
+/// Whether a PRAGMA is one of the file, not of a connection.
+pub(crate) fn is_of_file(name: &str) -> bool {
+    OF_FILE.contains(&name)
+}
+
+/// `NAME=VALUE`, of what a program sets today.
+pub fn parse_today(text: &str) -> anyhow::Result<(String, String)> {
+    let (name, value) = text.split_once('=').context("a PRAGMA is written NAME=VALUE")?;
+    let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
+    let known = ORDER.iter().any(|known| *known == name) && !is_of_file(&name);
+    ensure!(known, "of a connection's PRAGMAs, tune knows {}", ORDER[2..].join(", "));
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    ensure!(!value.is_empty() && value.chars().all(is_word), "no value of a PRAGMA: {value}");
+    Ok((name, value.to_owned()))
+}
+
+/// A value as people write it.
+pub(crate) fn named(pragma: &str, value: &Scalar) -> String {
+    let names: &[&str] = match pragma {
+        "synchronous" => &SYNCHRONOUS,
+        "temp_store" => &TEMP_STORE,
+        "auto_vacuum" => &AUTO_VACUUM,
+        _ => &[],
+    };
+    match value {
+        Scalar::Integer(number) => {
+            let name = usize::try_from(*number).ok().and_then(|index| names.get(index));
+            name.map_or_else(|| number.to_string(), |name| (*name).to_owned())
+        }
+        Scalar::Text(text) => text.to_uppercase(),
+        Scalar::Real(number) => number.to_string(),
+        Scalar::Null => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(journal: &str, synchronous: &str) -> Settings {
+        Settings::default().with("synchronous", synchronous).with("journal_mode", journal)
+    }
+
+    #[test]
+    fn they_are_set_in_one_order() {
+        let settings = of("WAL", "FULL").with("mmap_size", "1").with("page_size", "4096");
+        let names: Vec<&str> = settings.pairs().iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["page_size", "journal_mode", "synchronous", "mmap_size"]);
+        assert_eq!(settings.of_connection().len(), 3);
+    }
+
+    #[test]
+    fn durability_is_never_less_than_today() {
+        let check = |today: Settings, then: Settings, expected: bool| {
+            assert_eq!(then.keeps_durability_of(&today), expected, "{today:?} {then:?}");
+        };
+        check(of("DELETE", "FULL"), of("WAL", "FULL"), true);
+        check(of("DELETE", "FULL"), of("WAL", "NORMAL"), false);
+        check(of("WAL", "NORMAL"), of("WAL", "NORMAL"), true);
+        check(of("WAL", "NORMAL"), of("WAL", "OFF"), false);
+        check(of("WAL", "OFF"), of("WAL", "OFF"), true);
+        check(of("WAL", "OFF"), of("MEMORY", "OFF"), false);
+        check(of("DELETE", "NORMAL"), of("DELETE", "NORMAL"), true);
+    }
+
+    #[test]
+    fn what_sqlite_answers_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Connection::open(folder.path().join("new.sqlite")).unwrap();
+        let settings = Settings::read(&db).unwrap();
+        assert_eq!(settings.get("journal_mode"), "DELETE");
+        assert_eq!(settings.get("synchronous"), "FULL");
+        assert_eq!((settings.get("auto_vacuum"), settings.get("page_size")), ("NONE", "4096"));
+    }
+
+    #[test]
+    fn todays_settings_are_parsed() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(parse_today("cache_size = -8000").unwrap(), pair("cache_size", "-8000"));
+        for wrong in ["cache_size", "page_size=4096", "cache_size=1;DROP", "synchronous="] {
+            assert!(parse_today(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A load in the shape of a file: what its schema and its content say is done to it.
+//!
+//! The largest tables get point reads by key, lookups through each index, short scans in the order
+//! of the key, updates of a column to values that it has in other rows, and copies of rows under new keys
+//! that are deleted again. Each operation is tried before it is used: what the schema refuses is
+//! left out, with a note.
+//!
+//! # Invariants
+//! - A table keeps its rows: what was inserted is deleted, by the load or when it is cleaned up.
+//! - In a cycle, each insert is followed by the delete of the same table's row, so that the last row
+//!   that was inserted is always the one to delete.
+
+mod cycle;
+mod operations;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::path::Path;
+
+use anyhow::ensure;
+use rusqlite::Connection;
+
+use self::cycle::{Names, mix};
+use self::operations::{Kind, Operation};
+use self::schema::Table;
+use super::load::{Load, Phase, Workload};
+use super::settings::Settings;
+use crate::figures::whole;
+use crate::lab::{CipherAndKey, carry_out, unlock};
+
+/// More add nothing to the answer, and each operation is tried.
+const TABLES_MAX: usize = 8;
+/// How long each operation is tried.
+const TRIAL_SECONDS: f64 = 0.01;
+
+/// The load of the copy at `path`, which must hold rows.
+pub(crate) fn shape(
+    path: &Path,
+    encryption: &CipherAndKey,
+    workload: Workload,
+) -> anyhow::Result<Load> {
+    let db = open(path, encryption)?;
+    let (mut tables, mut notes) = schema::read(&db)?;
+    ensure!(
+        !tables.is_empty(),
+        "no table has rows, so there is nothing to measure: without a file, --workload says what \
+         to measure"
+    );
+    tables.sort_by_key(|table| std::cmp::Reverse(table.rows));
+    let left_out = tables.split_off(tables.len().min(TABLES_MAX));
+    if !left_out.is_empty() {
+        let (count, tables) =
+            (left_out.len(), if left_out.len() == 1 { "table" } else { "tables" });
+        notes.push(format!("{count} smaller {tables} left out"));
+    }
+    let mut load = Load { rows: schema::largest_rowid(&db, &tables)?, ..Load::default() };
+    let mut kept = Vec::new();
+    for table in &tables {
+        for operation in operations::of(&db, table, &mut load.samples, &mut notes)? {
+            match attempt(path, encryption, &load, &operation, &db) {
+                Ok(()) => kept.push((table, operation)),
+                Err(error) => notes.push(format!("{}: {}", operation.about, cause(&error))),
+            }
+        }
+    }
+    load.about = tables.iter().map(|table| about(table, &kept)).collect();
+    for (_, operation) in &kept {
+        load.operations.extend(operation.statements.clone());
+        load.clean.extend(operation.clean.clone());
+    }
+    load.notes = notes;
+    load.phases = phases(&kept, workload, &mut load.notes)?;
+    Ok(load)
+}
+
+fn open(path: &Path, encryption: &CipherAndKey) -> anyhow::Result<Connection> {
+    let db = Connection::open(path)?;
+    if let Some((cipher, key)) = encryption {
+        unlock(&db, cipher, key)?;
+    }
+    Ok(db)
+}
+
+/// What SQLite says, without in which step it said so.
+fn cause(error: &anyhow::Error) -> String {
+    let sqlite = error.downcast_ref::<rusqlite::Error>();
+    sqlite.map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Does it; of inserts, looks whether they insert.
+fn attempt(
+    path: &Path,
+    encryption: &CipherAndKey,
+    load: &Load,
+    operation: &Operation,
+    db: &Connection,
+) -> anyhow::Result<()> {
+    let mut load = load.clone();
+    load.operations.extend(operation.statements.clone());
+    let mut run = |cycle: &[String]| {
+        load.phases = vec![Phase::new("trial", cycle.to_vec(), 20)];
+        carry_out(&load.plan(path, &Settings::default(), encryption, TRIAL_SECONDS))
+    };
+    let names = operation.names();
+    let Some(count) = &operation.count else { return run(&names).map(drop) };
+    run(&names[..1])?;
+    let inserted: i64 = db.query_row(count, [], |row| row.get(0))?;
+    let cleaned = operation.clean.iter().try_for_each(|sql| db.execute_batch(sql));
+    ensure!(inserted > 0, "a constraint refuses each of them");
+    cleaned?;
+    run(&names).map(drop)?;
+    let left: i64 = db.query_row(count, [], |row| row.get(0))?;
+    operation.clean.iter().try_for_each(|sql| db.execute_batch(sql))?;
+    ensure!(left <= 1, "what is inserted is not found again to be deleted");
+    Ok(())
+}
+
+/// `Track, 3,503 rows: reads by key, 3 indexes, scans, updates, inserts and deletes`.
+fn about(table: &Table, kept: &[(&Table, Operation)]) -> String {
+    let of: Vec<&Operation> =
+        kept.iter().filter(|(other, _)| other.name == table.name).map(|(_, of)| of).collect();
+    let has = |kind| of.iter().any(|operation| operation.kind == kind);
+    let lookups = of.iter().filter(|operation| operation.kind == Kind::Lookup).count();
+    let mut parts = Vec::new();
+    let names = [
+        (Kind::Point, "reads by key"),
+        (Kind::Scan, "scans"),
+        (Kind::Update, "updates"),
+        (Kind::Insert, "inserts and deletes"),
+    ];
+    parts.extend(names.iter().filter(|(kind, _)| has(*kind)).map(|(_, text)| (*text).to_owned()));
+    if lookups > 0 {
+        let indexes = if lookups == 1 { "index" } else { "indexes" };
+        parts.insert(parts.len().min(1), format!("lookups in {lookups} {indexes}"));
+    }
+    if parts.is_empty() {
+        parts.push("nothing".to_owned());
+    }
+    let rows = if table.rows == 1 { "row" } else { "rows" };
+    format!("{}, {} {rows}: {}", table.name, whole(table.rows), parts.join(", "))
+}
+
+fn phases(
+    kept: &[(&Table, Operation)],
+    workload: Workload,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Vec<Phase>> {
+    let names = |kinds: &[Kind]| {
+        let all = kept.iter().filter(|(_, operation)| kinds.contains(&operation.kind));
+        // Large tables are read and written more, but not only they: with the root of their rows.
+        let weighted = all.map(|(table, operation)| {
+            #[expect(clippy::cast_precision_loss, reason = "a weight")]
+            let weight = (table.rows as f64).sqrt() * operation.share;
+            (operation.names(), weight)
+        });
+        Names::new(weighted.collect())
+    };
+    let mut reads = names(&[Kind::Point, Kind::Lookup, Kind::Scan]);
+    let (mut updates, mut pairs) = (names(&[Kind::Update]), names(&[Kind::Insert]));
+    let whole = mix(workload, &mut reads, &mut updates, &mut pairs);
+    ensure!(!whole.is_empty(), "nothing can be read or written in this file");
+    let mut phases = vec![Phase::new("mix", whole, 1)];
+    if reads.is_empty() || (updates.is_empty() && pairs.is_empty()) {
+        let only = if reads.is_empty() { "writes" } else { "reads" };
+        notes.push(format!("the load has {only} only"));
+        phases[0].name = only;
+        return Ok(phases);
+    }
+    phases.push(Phase::new("reads", cycle::reads(&mut reads), 1));
+    phases.push(Phase::new("writes", cycle::writes(&mut updates, &mut pairs), 1));
+    Ok(phases)
+}

@@ -1,0 +1,142 @@
+//! In which order operations are repeated.
+
+use crate::tune::load::Workload;
+
+/// Operations of a kind, each as often as it weighs. An insert has two names: its delete's, too.
+pub(super) struct Names {
+    all: Vec<(Vec<String>, f64)>,
+    /// What each is owed.
+    owed: Vec<f64>,
+}
+
+impl Names {
+    pub(super) fn new(all: Vec<(Vec<String>, f64)>) -> Self {
+        let owed = vec![0.0; all.len()];
+        Self { all, owed }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The one that is owed most: evenly spread, and the same each time.
+    fn next(&mut self) -> Option<&[String]> {
+        let total: f64 = self.all.iter().map(|(_, weight)| weight).sum();
+        for (owed, (_, weight)) in self.owed.iter_mut().zip(&self.all) {
+            *owed += weight / total;
+        }
+        let most = (0..self.owed.len()).max_by(|a, b| self.owed[*a].total_cmp(&self.owed[*b]))?;
+        self.owed[most] -= 1.0;
+        Some(&self.all[most].0)
+    }
+}
+
+/// `R`ead, `U`pdate, `I`nsert, `D`elete of what was inserted last.
+fn pattern(workload: Workload) -> String {
+    match workload {
+        Workload::Read => {
+            let reads = "R".repeat(19);
+            ["U", "I", "U", "D"].map(|write| format!("{reads}{write}")).concat()
+        }
+        Workload::Write => "UIUDRUIUDU".to_owned(),
+        Workload::Mixed | Workload::Mail | Workload::Sync => "RRURIRURDR".to_owned(),
+    }
+}
+
+/// Times that a pattern is repeated, so that each table has its share.
+const REPEATS: usize = 40;
+
+/// Everything, in the workload's proportion.
+pub(super) fn mix(
+    workload: Workload,
+    reads: &mut Names,
+    updates: &mut Names,
+    pairs: &mut Names,
+) -> Vec<String> {
+    cycle(&pattern(workload).repeat(REPEATS), reads, updates, pairs)
+}
+
+pub(super) fn reads(reads: &mut Names) -> Vec<String> {
+    let mut none = [Names::new(Vec::new()), Names::new(Vec::new())];
+    let [updates, pairs] = &mut none;
+    cycle(&"R".repeat(10 * REPEATS), reads, updates, pairs)
+}
+
+pub(super) fn writes(updates: &mut Names, pairs: &mut Names) -> Vec<String> {
+    cycle(&"UIUD".repeat(REPEATS), &mut Names::new(Vec::new()), updates, pairs)
+}
+
+/// What a file cannot take is left out; of the writes, the others stand in for it.
+fn cycle(pattern: &str, reads: &mut Names, updates: &mut Names, pairs: &mut Names) -> Vec<String> {
+    let mut cycle = Vec::new();
+    let mut open: Option<String> = None;
+    let mut inserts = |open: &mut Option<String>| -> Option<String> {
+        if let Some(delete) = open.take() {
+            return Some(delete);
+        }
+        let [insert, delete] = pairs.next()? else { return None };
+        *open = Some(delete.clone());
+        Some(insert.clone())
+    };
+    for kind in pattern.chars() {
+        let name = match kind {
+            'R' => reads.next().map(|names| names[0].clone()),
+            'U' if updates.is_empty() => inserts(&mut open),
+            'I' | 'D' => {
+                inserts(&mut open).or_else(|| updates.next().map(|names| names[0].clone()))
+            }
+            _ => updates.next().map(|names| names[0].clone()),
+        };
+        cycle.extend(name);
+    }
+    cycle.extend(open);
+    cycle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(all: &[(&[&str], f64)]) -> Names {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Names::new(all.iter().map(|(names, weight)| (owned(names), *weight)).collect())
+    }
+
+    #[test]
+    fn a_mix_has_its_proportion_and_deletes_what_it_inserted() {
+        for (workload, share) in
+            [(Workload::Read, 95), (Workload::Mixed, 60), (Workload::Write, 10)]
+        {
+            let mut reads = names(&[(&["a"], 3.0), (&["b"], 1.0)]);
+            let mut updates = names(&[(&["u"], 1.0)]);
+            let mut pairs = names(&[(&["+x", "-x"], 1.0), (&["+y", "-y"], 1.0)]);
+            let cycle = mix(workload, &mut reads, &mut updates, &mut pairs);
+            let count = |name: &str| cycle.iter().filter(|of| *of == name).count();
+            let of_reads = count("a") + count("b");
+            assert_eq!(of_reads * 100, share * cycle.len());
+            assert_eq!((count("a"), count("+x")), (of_reads / 4 * 3, count("+y")));
+            let mut open: Vec<String> = Vec::new();
+            for name in &cycle {
+                match name.split_at(1) {
+                    ("+", table) => open.push(table.to_owned()),
+                    ("-", table) => assert_eq!(open.pop().as_deref(), Some(table)),
+                    _ => {}
+                }
+            }
+            assert!(open.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_replaced_by_what_can() {
+        let none = || names(&[]);
+        let (mut updates, mut pairs) = (names(&[(&["u"], 1.0)]), names(&[(&["+", "-"], 1.0)]));
+        let only = writes(&mut updates, &mut none());
+        assert!(only.iter().all(|name| name == "u") && only.len() == 160);
+        let only = writes(&mut none(), &mut pairs);
+        assert!(only.chunks(2).all(|pair| pair == ["+", "-"]));
+        let reads_only =
+            mix(Workload::Mixed, &mut names(&[(&["r"], 1.0)]), &mut none(), &mut none());
+        assert!(!reads_only.is_empty() && reads_only.iter().all(|name| name == "r"));
+    }
+}

@@ -1,0 +1,341 @@
+//! What can be done to one table, in SQL.
+//!
+//! Updates and inserts say `OR IGNORE`: of many values from other rows, one may meet a constraint.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+use rusqlite::types::Null;
+
+use super::schema::{Column, ROWID_MAX, Table, quoted};
+use super::values::Sample;
+use crate::lab::{Scalar, Statement};
+use crate::tune::load::statement;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Point,
+    Lookup,
+    Scan,
+    Update,
+    /// With the delete of what it inserted.
+    Insert,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    pub(super) kind: Kind,
+    /// What it is, for notes.
+    pub(super) about: String,
+    /// By their names; of an insert, its delete is the second.
+    pub(super) statements: Vec<(String, Vec<Statement>)>,
+    /// Of an insert: counts what was inserted, and deletes it.
+    pub(super) count: Option<String>,
+    pub(super) clean: Option<String>,
+    /// Of what is done with the table.
+    pub(super) share: f64,
+}
+
+impl Operation {
+    pub(super) fn names(&self) -> Vec<String> {
+        self.statements.iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// Of the reads of a table, half find a row by its key, a fifth are scans.
+const POINT_SHARE: f64 = 0.5;
+const SCAN_SHARE: f64 = 0.2;
+const LOOKUP_SHARE: f64 = 0.3;
+/// Rows of a scan or a lookup.
+const ROWS_MAX: usize = 50;
+
+type Samples = BTreeMap<String, Vec<Scalar>>;
+
+/// What is worth trying. Puts the values into `samples`, under names that begin with the table's.
+pub(super) fn of(
+    db: &Connection,
+    table: &Table,
+    samples: &mut Samples,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Vec<Operation>> {
+    let leading: Vec<&str> = lookups(table).filter_map(|(_, column)| column).collect();
+    let changeable: Vec<&str> = changeable(table).map(|column| column.name.as_str()).collect();
+    let sample = Sample::of(db, table, &[&leading[..], &changeable].concat())?;
+    let Some((keys, key)) = sample.keys(1) else {
+        notes.push(format!("{}: no row has a key", table.name));
+        return Ok(Vec::new());
+    };
+    let key_name = format!("{} key", table.name);
+    samples.insert(key_name.clone(), keys);
+    let shaper = Shaper { table, sample: &sample, key_name };
+    let mut operations = shaper.by_key(&key);
+    operations.extend(shaper.lookups(db, samples, notes)?);
+    match shaper.update(&changeable, samples) {
+        Some(update) => operations.push(update),
+        None => notes.push(format!("{}: no column to update has two values", table.name)),
+    }
+    match shaper.insert(db)? {
+        Ok(insert) => operations.push(insert),
+        Err(why) => notes.push(format!("{}: no inserts: {why}", table.name)),
+    }
+    Ok(operations)
+}
+
+/// The columns whose values are bound to find rows by an index.
+fn lookups(table: &Table) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let all = table.indexes.iter().filter(|index| !index.is_primary);
+    all.map(|index| {
+        let first = index.columns.first().and_then(Option::as_deref);
+        (index.name.as_str(), first.filter(|_| !index.is_partial))
+    })
+}
+
+/// Columns that may get another row's value: first those that no index and no other table knows.
+fn changeable(table: &Table) -> impl Iterator<Item = &Column> {
+    let is_in = |column: &Column, unique: bool| {
+        let of_kind = table.indexes.iter().filter(move |index| !unique || index.is_unique);
+        of_kind.flat_map(|index| &index.columns).flatten().any(|name| *name == column.name)
+    };
+    let free = move |column: &&Column| {
+        !column.is_generated && !table.key.contains(&column.name) && !is_in(column, true)
+    };
+    let mut all: Vec<&Column> = table.columns.iter().filter(free).collect();
+    all.sort_by_key(|column| (column.is_foreign, is_in(column, false)));
+    all.into_iter()
+}
+
+struct Shaper<'a> {
+    table: &'a Table,
+    sample: &'a Sample,
+    /// Of the sample of keys.
+    key_name: String,
+}
+
+impl Shaper<'_> {
+    fn operation(&self, kind: Kind, about: &str, share: f64, of: Statement) -> Operation {
+        let name = format!("{} {about}", self.table.name);
+        Operation {
+            kind,
+            about: format!("{}: {about}", self.table.name),
+            statements: vec![(name, vec![of])],
+            count: None,
+            clean: None,
+            share,
+        }
+    }
+
+    fn by_key(&self, key: &[String]) -> Vec<Operation> {
+        let table = quoted(&self.table.name);
+        let columns: Vec<String> = self.table.key.iter().map(|name| quoted(name)).collect();
+        let (columns, key) = (columns.join(", "), key.join(", "));
+        let point = format!("SELECT * FROM {table} WHERE ({columns}) = ({key})");
+        let scan = format!(
+            "SELECT * FROM {table} WHERE ({columns}) >= ({key}) ORDER BY {columns} LIMIT {ROWS_MAX}"
+        );
+        let bind = [self.key_name.as_str()];
+        vec![
+            self.operation(Kind::Point, "read by key", POINT_SHARE, statement(point, &bind)),
+            self.operation(Kind::Scan, "scan", SCAN_SHARE, statement(scan, &bind)),
+        ]
+    }
+
+    fn lookups(
+        &self,
+        db: &Connection,
+        samples: &mut Samples,
+        notes: &mut Vec<String>,
+    ) -> anyhow::Result<Vec<Operation>> {
+        let table = &self.table.name;
+        let mut operations = Vec::new();
+        for (index, column) in lookups(self.table) {
+            let Some(column) = column else {
+                notes.push(format!("{table}: index {index} is partial or of an expression"));
+                continue;
+            };
+            let Some(bound) = self.sample.column(column) else { continue };
+            let sql = format!(
+                "SELECT * FROM {} INDEXED BY {} WHERE {} = {} LIMIT {ROWS_MAX}",
+                quoted(table),
+                quoted(index),
+                quoted(column),
+                bound.parameter(1)
+            );
+            // One of another collation would be read from end to end.
+            let plan = format!("EXPLAIN QUERY PLAN {sql}");
+            let plan: String = db.query_row(&plan, [Null], |row| row.get("detail"))?;
+            if !plan.starts_with("SEARCH") {
+                notes.push(format!("{table}: index {index} finds no rows by {column}"));
+                continue;
+            }
+            let name = format!("{table} column {column}");
+            let about = format!("lookup in {index}");
+            let of = statement(sql, &[&name]);
+            operations.push(self.operation(Kind::Lookup, &about, LOOKUP_SHARE, of));
+            samples.insert(name, bound.values);
+        }
+        let share = LOOKUP_SHARE / f64::from(u32::try_from(operations.len()).unwrap_or(1).max(1));
+        for operation in &mut operations {
+            operation.share = share;
+        }
+        Ok(operations)
+    }
+
+    fn update(&self, columns: &[&str], samples: &mut Samples) -> Option<Operation> {
+        let table = &self.table.name;
+        let found = columns.iter().find_map(|column| {
+            let bound = self.sample.column(column)?;
+            bound.differ().then_some((column, bound))
+        });
+        let (column, bound) = found?;
+        let (_, key) = self.sample.keys(2)?;
+        let columns: Vec<String> = self.table.key.iter().map(|name| quoted(name)).collect();
+        let sql = format!(
+            "UPDATE OR IGNORE {} SET {} = {} WHERE ({}) = ({})",
+            quoted(table),
+            quoted(column),
+            bound.parameter(1),
+            columns.join(", "),
+            key.join(", ")
+        );
+        let name = format!("{table} column {column}");
+        let of = statement(sql, &[&name, &self.key_name]);
+        samples.insert(name, bound.values);
+        Some(self.operation(Kind::Update, &format!("update of {column}"), 1.0, of))
+    }
+
+    /// Copies of rows with new values wherever they must be unique; or why not.
+    fn insert(&self, db: &Connection) -> anyhow::Result<Result<Operation, String>> {
+        let table = quoted(&self.table.name);
+        let mut fresh: Vec<(String, Fresh)> = Vec::new();
+        if let Some(rowid) = &self.table.rowid {
+            let sql = format!("SELECT max({}) FROM {table}", quoted(rowid));
+            let max: i64 = db.query_row(&sql, [], |row| row.get(0))?;
+            if max >= ROWID_MAX {
+                return Ok(Err("its rowids go up to the end of numbers".to_owned()));
+            }
+            fresh.push((rowid.clone(), Fresh::Integer { after: 0, max }));
+        }
+        let mut unique: Vec<Vec<String>> =
+            self.table.indexes.iter().filter(|index| index.is_unique).filter_map(named).collect();
+        if self.table.rowid.is_none() {
+            // Found again by the key's first column.
+            unique.insert(0, self.table.key[..1].to_vec());
+        }
+        for columns in unique {
+            if columns.iter().any(|name| fresh.iter().any(|(of, _)| of == name)) {
+                continue;
+            }
+            let column = columns.iter().find_map(|name| {
+                self.table.columns.iter().find(|column| {
+                    column.name == *name && !column.is_foreign && !column.is_generated
+                })
+            });
+            let Some(column) = column else {
+                return Ok(Err(format!("({}) refers to other rows", columns.join(", "))));
+            };
+            fresh.push((column.name.clone(), Fresh::of(db, &table, &column.name)?));
+        }
+        Ok(Ok(self.copies(&fresh)))
+    }
+
+    fn copies(&self, fresh: &[(String, Fresh)]) -> Operation {
+        let table = quoted(&self.table.name);
+        let others = self.table.columns.iter().filter(|column| {
+            !column.is_generated && fresh.iter().all(|(name, _)| *name != column.name)
+        });
+        let others: Vec<String> = others.map(|column| quoted(&column.name)).collect();
+        let mut columns: Vec<String> = fresh.iter().map(|(name, _)| quoted(name)).collect();
+        let mut values: Vec<String> = fresh.iter().map(|(_, of)| of.expression()).collect();
+        columns.extend(others.iter().cloned());
+        values.extend(others);
+        let key: Vec<String> = self.table.key.iter().map(|name| quoted(name)).collect();
+        let (_, of_key) = self.sample.keys(2).unwrap_or_default();
+        let insert = format!(
+            "INSERT OR IGNORE INTO {table} ({}) SELECT {} FROM {table} WHERE ({}) = ({})",
+            columns.join(", "),
+            values.join(", "),
+            key.join(", "),
+            of_key.join(", ")
+        );
+        let (first, fresh) = &fresh[0];
+        let first = quoted(first);
+        let delete = format!("DELETE FROM {table} WHERE {first} = {}", fresh.expression());
+        let is_inserted = fresh.condition(&first);
+        let name = |what: &str| format!("{} {what}", self.table.name);
+        Operation {
+            kind: Kind::Insert,
+            about: name("inserts"),
+            statements: vec![
+                (name("insert"), vec![statement(insert, &["new", &self.key_name])]),
+                (name("delete"), vec![statement(delete, &["last"])]),
+            ],
+            count: Some(format!("SELECT count(*) FROM {table} WHERE {is_inserted}")),
+            clean: Some(format!("DELETE FROM {table} WHERE {is_inserted}")),
+            share: 1.0,
+        }
+    }
+}
+
+fn named(index: &super::schema::Index) -> Option<Vec<String>> {
+    // A partial index, or one of an expression, may refuse a row: then it is not inserted.
+    let columns: Option<Vec<String>> = index.columns.iter().cloned().collect();
+    columns.filter(|_| !index.is_partial)
+}
+
+/// A value that no row has, made of the number of the new row.
+enum Fresh {
+    /// The number itself after the largest that there is.
+    Integer {
+        after: i64,
+        max: i64,
+    },
+    Text,
+    Blob,
+}
+
+/// What the values begin with.
+const MARK: &str = "warren ";
+
+impl Fresh {
+    fn of(db: &Connection, table: &str, column: &str) -> anyhow::Result<Self> {
+        let column = quoted(column);
+        let sql =
+            format!("SELECT typeof({column}) FROM {table} WHERE {column} IS NOT NULL LIMIT 1");
+        let kind = db.query_row(&sql, [], |row| row.get::<_, String>(0));
+        Ok(match kind.as_deref() {
+            Ok("integer" | "real") => {
+                let sql =
+                    format!("SELECT coalesce(max(CAST({column} AS INTEGER)), 0) FROM {table}");
+                let max: i64 = db.query_row(&sql, [], |row| row.get(0))?;
+                Self::Integer { after: max.clamp(0, ROWID_MAX), max }
+            }
+            Ok("blob") => Self::Blob,
+            _ => Self::Text,
+        })
+    }
+
+    /// Of the number that is the first parameter.
+    fn expression(&self) -> String {
+        match self {
+            Self::Integer { after: 0, .. } => "?1".to_owned(),
+            Self::Integer { after, .. } => format!("?1 + {after}"),
+            Self::Text => format!("'{MARK}' || ?1"),
+            Self::Blob => format!("CAST('{MARK}' || ?1 AS BLOB)"),
+        }
+    }
+
+    /// Holds of the rows that have one.
+    fn condition(&self, column: &str) -> String {
+        let range = |cast: fn(&str) -> String| {
+            let (low, high) = (cast("warren "), cast("warren!"));
+            format!("{column} >= {low} AND {column} < {high}")
+        };
+        match self {
+            Self::Integer { max, .. } => format!("{column} > {max}"),
+            Self::Text => range(|text| format!("'{text}'")),
+            Self::Blob => range(|text| format!("CAST('{text}' AS BLOB)")),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Values that are in a table, for statements to bind.
+//!
+//! A plan has neither BLOBs nor values that belong together (`docs/formats/12-lab-plan.md`): a BLOB is bound
+//! as its hexadecimal digits, a key of several columns as a JSON array, and the statement takes
+//! them apart.
+
+use rusqlite::Connection;
+use rusqlite::types::{Value, ValueRef};
+use serde_json::json;
+
+use super::schema::{Table, quoted};
+use crate::lab::{Random, Scalar};
+
+/// Of a table. A working set of some MB, which is warm after some tenths of a second.
+const ROWS_MAX: usize = 2_000;
+/// Up to so many rows, all are looked at.
+const SCANNED_MAX: i64 = 100_000;
+/// Longer values are not bound; `octet_length` does not read them.
+const BYTES_MAX: usize = 1_000;
+
+/// Rows of a table: the key's columns, then those that were asked for.
+pub(super) struct Sample {
+    key_columns: usize,
+    names: Vec<String>,
+    rows: Vec<Vec<Value>>,
+}
+
+/// Values and how a statement writes the question mark for them.
+pub(super) struct Bound {
+    pub(super) values: Vec<Scalar>,
+    is_hex: bool,
+}
+
+impl Bound {
+    /// The SQL of parameter `number`.
+    pub(super) fn parameter(&self, number: usize) -> String {
+        if self.is_hex { format!("unhex(?{number})") } else { format!("?{number}") }
+    }
+
+    /// Whether they are not all the same.
+    pub(super) fn differ(&self) -> bool {
+        self.values.iter().any(|value| value != &self.values[0])
+    }
+}
+
+impl Sample {
+    /// Random rows where a rowid finds them, else evenly spread ones of the first.
+    pub(super) fn of(db: &Connection, table: &Table, columns: &[&str]) -> anyhow::Result<Self> {
+        let short = |name: &&str| {
+            let name = quoted(name);
+            format!("iif(octet_length({name}) <= {BYTES_MAX}, {name}, NULL)")
+        };
+        let names: Vec<String> = table
+            .key
+            .iter()
+            .cloned()
+            .chain(columns.iter().map(|name| (*name).to_owned()))
+            .collect();
+        let key = table.key.iter().map(|name| quoted(name));
+        let all: Vec<String> = key.chain(columns.iter().map(short)).collect();
+        let select = format!("SELECT {} FROM {}", all.join(", "), quoted(&table.name));
+        let mut rows = Vec::new();
+        match &table.rowid {
+            Some(rowid) if table.rows > SCANNED_MAX => {
+                let rowid = quoted(rowid);
+                let ends =
+                    format!("SELECT min({rowid}), max({rowid}) FROM {}", quoted(&table.name));
+                let (min, max) = db.query_row(&ends, [], |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+                })?;
+                let mut one = db.prepare(&format!("{select} WHERE {rowid} >= ? LIMIT 1"))?;
+                let mut random = Random::new(7);
+                for _ in 0..ROWS_MAX {
+                    let number = i128::from(random.next()) << 24 | i128::from(random.next());
+                    let at =
+                        i128::from(min) + (i128::from(max) - i128::from(min)) * number / (1 << 48);
+                    let mut found = one.query([i64::try_from(at)?])?;
+                    if let Some(row) = found.next()? {
+                        rows.extend(values(row, names.len())?);
+                    }
+                }
+            }
+            _ => {
+                let step = usize::try_from(table.rows.min(SCANNED_MAX))?.div_ceil(ROWS_MAX).max(1);
+                let mut all = db.prepare(&format!("{select} LIMIT {SCANNED_MAX}"))?;
+                let mut found = all.query([])?;
+                let mut number = 0;
+                while let Some(row) = found.next()? {
+                    if number % step == 0 {
+                        rows.extend(values(row, names.len())?);
+                    }
+                    number += 1;
+                }
+            }
+        }
+        Ok(Self { key_columns: table.key.len(), names, rows })
+    }
+
+    /// The values of a column that are not NULL; those of the kind that most are of.
+    pub(super) fn column(&self, name: &str) -> Option<Bound> {
+        let asked = &self.names[self.key_columns..];
+        let at = match asked.iter().position(|of| of == name) {
+            Some(at) => self.key_columns + at,
+            None => self.names.iter().position(|of| of == name)?,
+        };
+        bound(self.rows.iter().map(|row| &row[at]))
+    }
+
+    /// The keys, and the SQL of each of the key's columns where the key is parameter `number`.
+    pub(super) fn keys(&self, number: usize) -> Option<(Vec<Scalar>, Vec<String>)> {
+        if self.key_columns == 1 {
+            let bound = bound(self.rows.iter().map(|row| &row[0]))?;
+            let sql = vec![bound.parameter(number)];
+            return Some((bound.values, sql));
+        }
+        let is_hex: Vec<bool> = (0..self.key_columns)
+            .map(|at| Some(bound(self.rows.iter().map(|row| &row[at]))?.is_hex))
+            .collect::<Option<_>>()?;
+        let keys = self.rows.iter().filter_map(|row| {
+            let parts = row[..self.key_columns].iter().zip(&is_hex);
+            let parts: Option<Vec<_>> = parts
+                .map(|(value, is_hex)| match value {
+                    Value::Blob(bytes) if *is_hex => Some(json!(hex(bytes))),
+                    Value::Integer(number) if !is_hex => Some(json!(number)),
+                    Value::Real(number) if !is_hex => Some(json!(number)),
+                    Value::Text(text) if !is_hex => Some(json!(text)),
+                    _ => None,
+                })
+                .collect();
+            Some(Scalar::Text(json!(parts?).to_string()))
+        });
+        let keys: Vec<Scalar> = keys.collect();
+        let sql = is_hex.iter().enumerate().map(|(at, is_hex)| {
+            let part = format!("json_extract(?{number}, '$[{at}]')");
+            if *is_hex { format!("unhex({part})") } else { part }
+        });
+        (!keys.is_empty()).then(|| (keys, sql.collect()))
+    }
+}
+
+/// Texts that are no UTF-8 belong to rows that are not used.
+fn values(row: &rusqlite::Row<'_>, count: usize) -> rusqlite::Result<Option<Vec<Value>>> {
+    let values = (0..count).map(|at| {
+        Ok(match row.get_ref(at)? {
+            ValueRef::Text(text) => str::from_utf8(text).ok().map(|text| Value::Text(text.into())),
+            other => other.try_into().ok(),
+        })
+    });
+    values.collect()
+}
+
+fn bound<'a>(values: impl Iterator<Item = &'a Value>) -> Option<Bound> {
+    let values: Vec<&Value> = values.filter(|value| **value != Value::Null).collect();
+    let blobs = values.iter().filter(|value| matches!(value, Value::Blob(_))).count();
+    let is_hex = blobs * 2 > values.len();
+    let values = values.into_iter().filter_map(|value| match value {
+        Value::Blob(bytes) => is_hex.then(|| Scalar::Text(hex(bytes))),
+        Value::Integer(number) if !is_hex => Some(Scalar::Integer(*number)),
+        Value::Real(number) if !is_hex => Some(Scalar::Real(*number)),
+        Value::Text(text) if !is_hex => Some(Scalar::Text(text.clone())),
+        _ => None,
+    });
+    let values: Vec<Scalar> = values.collect();
+    (!values.is_empty()).then_some(Bound { values, is_hex })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
