@@ -172,3 +172,19 @@ fn vacuum_measures_auto_vacuum_under_churn() {
     assert_eq!(row_names(table(&report, "auto-vacuum")), rows);
     check_left(folder.path(), "vacuum");
 }
+
+#[test]
+fn vacuum_writes_files_anew_each_in_a_process_of_its_own() {
+    let folder = folder();
+    let small = ["--megabytes", "2", "--cipher", "aegis", "--only", "vacuum"];
+    let report = bench("vacuum", folder.path(), &[&small[..], &TIMING].concat());
+    assert_eq!(names(&report), BTreeSet::from(["vacuum-none", "vacuum-aegis"]));
+    check_rows(&report, 2, &["seconds", "memory peak, MB", "file after, MB"], false);
+    let absent = notes(&report).len();
+    for name in ["vacuum-none", "vacuum-aegis"] {
+        let rows = row_names(table(&report, name));
+        assert_eq!(rows.len() + absent, 4, "{rows:?}");
+        assert_eq!(rows[0], "VACUUM, temporary files on this disk");
+    }
+    check_left(folder.path(), "vacuum");
+}

@@ -98,7 +98,7 @@ fn a_report_has_who_can_work_as_planned_and_says_why_others_cannot() {
     let notes = report.notes.join("\n");
     for expected in [
         "absent: unbuilt (not built yet: run `warren bench runtime --setup`)",
-        "from production-none (synchronous is 0, and 1 here)",
+        "from production-none (PRAGMA synchronous is OFF where it was measured, and NORMAL when it was tried)",
         "from production-chacha20 (ValueError: it has no chacha20)",
         "same 1.0 on two",
     ] {
