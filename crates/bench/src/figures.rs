@@ -73,6 +73,7 @@ pub(crate) fn columns(table: &Table) -> Vec<Column> {
         of_rows(&format!("{}/s", table.unit), spread_of, &|row| Some(spread(&row.rate))),
         of_rows("of baseline", spread_of, &|row| Some(ratio(&row.of_baseline))),
         of_rows("verdict", "", &|row| row.difference.as_ref().and_then(verdict)),
+        of_rows("verdict", "processor time", &|row| row.by_cpu.as_ref().and_then(verdict)),
         of_rows("published", "on its own machine", &|row| row.published.map(single)),
         of_rows("average", LATENCY, &|row| {
             row.latency.and_then(|latency| latency.mean_us).map(wait)

@@ -119,11 +119,8 @@ fn in_short(tables: &[Table]) -> Markup {
                 dl { @for finding in &findings { div {
                     dt { (finding.name) }
                     dd {
-                        @for (table, difference) in &finding.differs {
-                            div {
-                                a href={ "#" (table.name) } { (heading(table)) } " "
-                                (difference.text)
-                            }
+                        @for (table, text) in &finding.differs {
+                            div { a href={ "#" (table.name) } { (heading(table)) } " " (text) }
                         }
                         @if let Some(same) = finding.same() { div { small { (same) } } }
                     }

@@ -65,6 +65,9 @@ impl Spread {
     }
 }
 
+/// The fact that says what processor time, user and system, each took.
+pub(crate) const CPU_US: &str = "CPU µs each";
+
 /// What one candidate did in one round.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
@@ -89,6 +92,11 @@ impl Sample {
         let sample = Self::new(transactions, elapsed);
         let facts = vec![("ms each", 1e3 / sample.rate())];
         Self { facts, ..sample }
+    }
+
+    /// Processor time of each, in microseconds, if it was measured.
+    pub(crate) fn cpu_us(&self) -> Option<f64> {
+        self.facts.iter().find(|(name, _)| *name == CPU_US).map(|(_, value)| *value)
     }
 
     /// Transactions a second.

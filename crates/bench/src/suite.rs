@@ -80,6 +80,10 @@ pub struct Row {
     /// What that says; not of the baseline itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// The same of processor time, where that was measured: whatever else the machine does changes
+    /// it little, and waiting for a disk is not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_cpu: Option<Difference>,
     /// Of the round with the median P99.
     pub latency: Option<Latency>,
     /// Other measurements by name, which says the unit.
@@ -212,12 +216,18 @@ fn table(
     samples: &[Vec<Vec<Sample>>],
 ) -> Table {
     let baseline = rates(&samples[0], index);
-    let comparisons = labels.len() - 1;
+    let cpu = |of: &[Vec<Sample>]| of.iter().map(|round| round[index].cpu_us()).collect();
+    let baseline_cpu: Option<Vec<f64>> = cpu(&samples[0]);
+    let measures = if baseline_cpu.is_some() { 2 } else { 1 };
+    let comparisons = (labels.len() - 1) * measures;
     let rows = labels.iter().zip(samples).enumerate().map(|(number, ((name, published), of))| {
         let samples: Vec<&Sample> = of.iter().map(|round| &round[index]).collect();
         let of_baseline = ratios(&rates(of, index), &baseline);
         let difference = (number > 0).then(|| Difference::of(&of_baseline, comparisons));
-        Row { difference, ..row(name.clone(), *published, &samples, of_baseline) }
+        let by_cpu = baseline_cpu.as_ref().zip(cpu(of)).filter(|_| number > 0);
+        let by_cpu =
+            by_cpu.map(|(baseline, own)| Difference::of(&ratios(baseline, &own), comparisons));
+        Row { difference, by_cpu, ..row(name.clone(), *published, &samples, of_baseline) }
     });
     let Heading { name, unit, title } = heading;
     Table { name, unit: unit.into(), title, rows: rows.collect() }
@@ -246,6 +256,7 @@ fn row(name: String, published: Option<f64>, samples: &[&Sample], of_baseline: V
         rate: Spread::of(rates),
         of_baseline: Spread::of(of_baseline),
         difference: None,
+        by_cpu: None,
         latency: latencies.get(latencies.len() / 2).copied(),
         facts: facts.collect(),
     }
@@ -257,6 +268,7 @@ mod tests {
 
     use super::*;
     use crate::interval::Verdict;
+    use crate::measure::CPU_US;
 
     #[test]
     fn ratios_are_taken_within_a_round() {
@@ -313,6 +325,30 @@ mod tests {
         let text = |table: usize| tables[table].rows[1].difference.as_ref().unwrap().text.clone();
         assert_eq!(text(0), "3.0 times as fast");
         assert_eq!((text(1), tables[1].name.as_str()), ("no difference found".to_owned(), "two"));
+        assert!(tables[0].rows[1].by_cpu.is_none(), "it was not measured");
+    }
+
+    #[test]
+    fn processor_time_is_compared_where_it_was_measured() {
+        let case = |name: &str, us: f64| {
+            Case::new(name, move |_| {
+                let mut sample = Sample::new(1_000, Duration::from_secs(1));
+                sample.facts.push((CPU_US, us));
+                Ok(sample)
+            })
+        };
+        let section = Section {
+            name: "test".to_owned(),
+            unit: "rows",
+            title: "a test".to_owned(),
+            cases: vec![case("a", 30.0), case("b", 20.0)],
+        };
+        let effort = Effort::rounds(7, Duration::ZERO);
+        let table = run(section, &effort, &ProgressBar::hidden()).unwrap();
+        let [a, b] = &table.rows[..] else { panic!("two rows") };
+        assert!(a.by_cpu.is_none());
+        assert_eq!(b.by_cpu.as_ref().unwrap().text, "faster by 50 %");
+        assert_eq!(b.difference.as_ref().unwrap().verdict, Verdict::NoDifference);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use crate::suite::Table;
 #[derive(Debug)]
 pub(crate) struct Finding<'t> {
     pub(crate) name: &'t str,
-    /// The tables in which it is faster or slower than the baseline.
-    pub(crate) differs: Vec<(&'t Table, &'t Difference)>,
+    /// The tables in which it is faster or slower than the baseline, and how.
+    pub(crate) differs: Vec<(&'t Table, String)>,
     /// Tables in which no difference was found.
     pub(crate) same_count: usize,
 }
@@ -42,13 +42,20 @@ pub(crate) fn findings(tables: &[Table]) -> Vec<Finding<'_>> {
                 findings.len() - 1
             });
             let finding = &mut findings[index];
-            match difference.verdict {
-                Verdict::NoDifference => finding.same_count += 1,
-                _ => finding.differs.push((table, difference)),
+            match told(difference, row.by_cpu.as_ref()) {
+                None => finding.same_count += 1,
+                Some(text) => finding.differs.push((table, text)),
             }
         }
     }
     findings
+}
+
+/// What was found, if anything; in processor time, if time says nothing.
+fn told(difference: &Difference, by_cpu: Option<&Difference>) -> Option<String> {
+    let differs = |one: &&Difference| matches!(one.verdict, Verdict::Faster | Verdict::Slower);
+    let by_cpu = by_cpu.filter(differs).map(|one| format!("{} in processor time", one.text));
+    Some(difference).filter(differs).map(|one| one.text.clone()).or(by_cpu)
 }
 
 /// What all tables compare with, if it is the same in all.
@@ -87,7 +94,7 @@ mod tests {
         let said = findings.iter().map(|finding| {
             let differs = finding.differs.iter();
             let differs: Vec<String> =
-                differs.map(|(table, of)| format!("{} {}", table.name, of.text)).collect();
+                differs.map(|(table, text)| format!("{} {text}", table.name)).collect();
             (finding.name, differs.join(", "), finding.same().unwrap())
         });
         let expected = [
@@ -96,6 +103,16 @@ mod tests {
         ];
         assert_eq!(said.collect::<Vec<_>>(), expected);
         assert_eq!(baseline(&tables), Some("base"));
+    }
+
+    #[test]
+    fn processor_time_speaks_where_time_does_not() {
+        let mut table = table("list", &[("base", 1.0), ("cache", 1.0)]);
+        table.rows[1].by_cpu = Some(Difference::of(&[0.8; 12], 2));
+        let tables = [table];
+        let findings = findings(&tables);
+        assert_eq!(findings[0].differs[0].1, "slower by 20 % in processor time");
+        assert_eq!(findings[0].same(), None);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) fn summary(tables: &[Table]) -> String {
     let mut lines = vec![format!("\nIn short, against {baseline}:")];
     for finding in &findings {
         let differs = finding.differs.iter();
-        let said = differs.map(|(table, difference)| format!("{} {}", table.name, difference.text));
+        let said = differs.map(|(table, text)| format!("{} {text}", table.name));
         let said: Vec<String> = said.chain(finding.same()).collect();
         let text = format!("{}: {}", finding.name, said.join("; "));
         lines.push(figures::wrap(&text, WIDTH_MAX - INDENT.len()).join(INDENT));

@@ -29,6 +29,7 @@ pub(crate) fn row(name: &str, rate: f64) -> Row {
         rate: Spread::of(rates),
         of_baseline: Spread::of(of_baseline),
         difference: None,
+        by_cpu: None,
         latency: None,
         facts: BTreeMap::new(),
     }

@@ -10,14 +10,11 @@ use super::configuration::{Configuration, Configured};
 use super::message::{CipherAndKey, Mailbox, steps};
 use super::plan::{Answer, Plan, Step, Timing};
 use crate::figures::whole;
-use crate::measure::Sample;
+use crate::measure::{CPU_US, Sample};
 use crate::suite::{Case, Effort, Group, Heading, Table, run_group};
 
 /// Of a transaction: one operation, and what the published program never tried.
 pub(crate) const TRANSACTIONS: &[usize] = &[1, 100];
-
-/// The fact that says what processor time an operation took.
-pub(crate) const CPU_US: &str = "CPU µs each";
 
 /// A table of messages in a folder, and what is done with it.
 #[derive(Clone, Copy, Debug)]

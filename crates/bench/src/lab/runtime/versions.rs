@@ -8,9 +8,8 @@
 use std::collections::BTreeMap;
 
 use crate::interval::Difference;
-use crate::lab::bed::CPU_US;
 use crate::lab::plan::About;
-use crate::measure::Spread;
+use crate::measure::{CPU_US, Spread};
 use crate::suite::{Row, Table, ratios};
 
 /// What the published page calls the fastest.
@@ -55,6 +54,7 @@ pub(super) fn table(all: &Table, names: &[String]) -> Option<Table> {
             rate: Spread::of(rates.clone()),
             difference: (number > 0).then(|| Difference::of(&of_baseline, comparisons)),
             of_baseline: Spread::of(of_baseline),
+            by_cpu: None,
             latency: None,
             facts: BTreeMap::new(),
         }
