@@ -37,8 +37,9 @@ const CONFIG: [&str; 2] = [
 const OPTIONS: &str = "detect_odr_violation=0";
 
 /// Tests that are about something else, and would fail or take long here.
-const SKIPPED: [&str; 3] = [
-    // Runs under strace, where leaks cannot be looked for.
+const SKIPPED: [&str; 4] = [
+    // These run under strace, where leaks cannot be looked for.
+    "maintenance::killed::at_any_moment",
     "plaintext::no_plaintext_is_written",
     // What a kill leaves in the file does not depend on memory.
     "kill::",

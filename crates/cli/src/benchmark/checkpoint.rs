@@ -17,7 +17,7 @@ use crate::output::Output;
 #[command(
     mut_arg("rounds_min", |arg| arg.default_value("8")),
     mut_arg("seconds", |arg| arg.default_value("3")),
-    after_help = "Examples:\n  warren bench checkpoint --folder /mnt/disk\n  \
+    after_help = "Example:\n  warren bench checkpoint --folder /mnt/disk\n  \
                   warren bench checkpoint --batch 1 --seconds 10 --minutes 30"
 )]
 pub(crate) struct Checkpoint {

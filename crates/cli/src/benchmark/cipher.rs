@@ -13,7 +13,7 @@ use crate::output::Output;
 /// Does the same work with every cipher that this SQLite has and with none. Saves the results as
 /// `warren-cipher.json` and, with charts, as `warren-cipher.html`.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  warren bench cipher --folder /mnt/disk\n  \
+#[command(after_help = "Example:\n  warren bench cipher --folder /mnt/disk\n  \
                         warren bench cipher --ciphers chacha20,aegis --rows 200000\n  \
                         warren bench cipher --only open --minutes 1")]
 pub(crate) struct Cipher {

@@ -17,7 +17,7 @@ use crate::output::Output;
 #[command(
     mut_arg("rounds_min", |arg| arg.default_value("10")),
     mut_arg("seconds", |arg| arg.default_value("0.06")),
-    after_help = "Examples:\n  warren bench pragma --folder /mnt/disk\n  \
+    after_help = "Example:\n  warren bench pragma --folder /mnt/disk\n  \
                   warren bench pragma --only synchronous-full,synchronous-off,insert,update\n  \
                   warren bench pragma --only layouts\n  \
                   warren bench pragma --rows 1000,200000 --cipher aegis --precision 1 --minutes 60\n  \

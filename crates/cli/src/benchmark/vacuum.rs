@@ -18,7 +18,7 @@ use crate::output::Output;
 #[command(
     mut_arg("rounds_min", |arg| arg.default_value("3")),
     mut_arg("seconds", |arg| arg.default_value("2")),
-    after_help = "Examples:\n  warren bench vacuum --folder /mnt/disk\n  \
+    after_help = "Example:\n  warren bench vacuum --folder /mnt/disk\n  \
                   warren bench vacuum --megabytes 100 --cipher aegis --rounds-min 8\n  \
                   warren bench vacuum --only churn --minutes 3"
 )]
