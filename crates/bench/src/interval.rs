@@ -195,6 +195,9 @@ impl Difference {
             Verdict::Faster => {
                 format!("faster by {} %", range((low - 1.0) * 100.0, (high - 1.0) * 100.0, 2.0))
             }
+            Verdict::Slower if high <= 0.1 => {
+                format!("takes {} times as long", range(1.0 / high, 1.0 / low, 10.0))
+            }
             Verdict::Slower => {
                 format!("slower by {} %", range((1.0 - high) * 100.0, (1.0 - low) * 100.0, 2.0))
             }
@@ -279,7 +282,8 @@ mod tests {
         check(1.3, 1.301, "faster by 30 %", Verdict::Faster);
         check(1.001, 1.004, "faster by 0.1–0.4 %", Verdict::Faster);
         check(2.1, 2.34, "2.1–2.3 times as fast", Verdict::Faster);
-        check(0.04, 0.05, "slower by 95–96 %", Verdict::Slower);
+        check(0.4, 0.5, "slower by 50–60 %", Verdict::Slower);
+        check(0.04, 0.05, "takes 20–25 times as long", Verdict::Slower);
         check(0.99, 1.01, "no difference found", Verdict::NoDifference);
         check(1.0, 1.2, "no difference found", Verdict::NoDifference);
         check(f64::NAN, f64::NAN, "too few rounds to tell", Verdict::TooFewRounds);

@@ -1,8 +1,11 @@
-//! The files that are measured: one for each case, made when it first runs.
+//! The files that are measured: one for each case, made when it first runs, and copied for each
+//! round.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
 use indicatif::ProgressBar;
 
 use super::carry_out::carry_out;
@@ -97,7 +100,9 @@ pub(crate) fn measure(
 }
 
 /// Measures a configuration on a file of its own, called `file`, whose every connection must have
-/// the settings that a new file gets.
+/// the settings that a new file gets. Each round has a new copy of it: where a file lies on the
+/// disk and in memory makes some per cent, the same in every round, which would pass for a
+/// difference between configurations.
 pub(crate) fn case<'a>(
     bed: Bed<'a>,
     name: &str,
@@ -129,11 +134,36 @@ pub(crate) fn case_by<'a>(
             bed.mailbox.make(&path, settings, &encryption)?;
             made.insert(Configured::read_back(&configuration, &encryption, bed.folder)?)
         };
+        let copy = Fresh::copy(&path)?;
         let steps = bed.steps(duration.as_secs_f64());
-        let answer = carry_out(&bed.mailbox.plan(&path, settings, &encryption, steps))?;
+        let answer = carry_out(&bed.mailbox.plan(&copy.0, settings, &encryption, steps))?;
         configured.check(&answer.settings)?;
         Ok(bed.samples(&answer))
     })
+}
+
+/// A file for one round; gone when dropped.
+struct Fresh(PathBuf);
+
+impl Fresh {
+    fn copy(original: &Path) -> anyhow::Result<Self> {
+        let copy = Self(original.with_extension("round"));
+        std::fs::copy(original, &copy.0).with_context(|| copy.0.display().to_string())?;
+        // Else the disk would be busy with it while something else is measured.
+        File::open(&copy.0)?.sync_all()?;
+        Ok(copy)
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        // With what a journal mode leaves beside it. What does not go now goes with the folder.
+        for side in ["", "-wal", "-shm", "-journal"] {
+            let mut name = self.0.clone().into_os_string();
+            name.push(side);
+            drop(std::fs::remove_file(name));
+        }
+    }
 }
 
 /// A step as the suite counts.
@@ -193,6 +223,7 @@ mod tests {
             let samples = (case.run)(Duration::from_millis(5)).unwrap();
             assert_eq!(samples.len(), headings.len());
             assert!(samples.iter().all(|sample| sample.transactions > 0), "{samples:?}");
+            assert!(!folder.path().join("x.round").exists(), "each round has a copy of its own");
         }
     }
 

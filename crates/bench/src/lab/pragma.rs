@@ -237,7 +237,8 @@ fn check_disk(plan: &Plan, sizes: &[i64], configurations: usize) -> anyhow::Resu
     let largest = plan.rows.iter().copied().max().unwrap_or(1);
     let mailbox = Mailbox { layout: Layout::Last, rows: largest, body_bytes: plan.body_bytes };
     let files = if sizes.is_empty() { 3 } else { configurations.max(3) };
-    let needed = mailbox.disk_bytes().saturating_mul(files as u64);
+    // And the copy that a round has.
+    let needed = mailbox.disk_bytes().saturating_mul(files as u64 + 1);
     disk::check(&plan.method.folder, needed, &format!("{files} files of {largest} messages"))
 }
 
