@@ -27,11 +27,13 @@ pub(crate) struct CaseFile {
     pub(crate) scenarios: Vec<Scenario>,
 }
 
-/// Starts on a server without data.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scenario {
     pub(crate) name: String,
+    /// On the server of the scenario before it, and with its names; else on one without data.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) continues: bool,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -153,8 +155,11 @@ impl Step {
 /// What is wrong with a case that no server has to be asked for.
 fn faults(file: &CaseFile) -> Vec<String> {
     let mut faults = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     for scenario in &file.scenarios {
-        let mut names: Vec<String> = Vec::new();
+        if !scenario.continues {
+            names.clear();
+        }
         for step in &scenario.steps {
             let mut fault = |what: &str| {
                 faults.push(format!("{}: {}: {}: {what}", file.name(), scenario.name, step.name));
@@ -174,7 +179,12 @@ fn faults(file: &CaseFile) -> Vec<String> {
                     fault(&format!("nothing before it is named {used}"));
                 }
             }
-            names.extend(step.names.keys().cloned());
+            for name in step.names.keys() {
+                if names.contains(name) {
+                    fault(&format!("something else is named {name}"));
+                }
+                names.push(name.clone());
+            }
         }
     }
     faults
@@ -195,30 +205,41 @@ fn cases_are_complete_and_laid_out() {
 
 #[test]
 fn faults_of_cases_are_found() {
-    let step = |name: &str, body: Value, expected: Option<Answer>| Step {
+    let step = |name: &str, body: &str, named: &str, expected: Option<&Answer>| Step {
         name: name.to_owned(),
         request: "POST /".to_owned(),
-        body: Asked { json: Some(body), ..Asked::default() },
-        names: BTreeMap::from([("token".to_owned(), "/data/token".to_owned())]),
-        expected,
+        body: Asked { json: Some(body.into()), ..Asked::default() },
+        names: BTreeMap::from([(named.to_owned(), "/data/token".to_owned())]),
+        expected: expected.cloned(),
         ..Step::default()
     };
     let answer = Answer { status: 200, ..Answer::default() };
-    let mut same = step("same", Value::Null, Some(answer.clone()));
+    let mut same = step("same", "", "d", Some(&answer));
     same.warren = Some(Wanted { why: String::new(), answer: answer.clone() });
-    let steps = vec![
-        step("early", "{{token}}".into(), Some(answer.clone())),
-        step("late", "{{token}} {{tokn}}".into(), Some(answer)),
-        step("unanswered", Value::Null, None),
-        same,
+    let scenario =
+        |name: &str, continues, steps| Scenario { name: name.to_owned(), continues, steps };
+    let scenarios = vec![
+        scenario(
+            "s",
+            true,
+            vec![
+                step("early", "{{a}}", "a", Some(&answer)),
+                step("late", "{{a}} {{aa}}", "b", Some(&answer)),
+                step("unanswered", "", "c", None),
+                same,
+            ],
+        ),
+        scenario("t", true, vec![step("on", "{{a}}", "b", Some(&answer))]),
+        scenario("u", false, vec![step("anew", "{{a}}", "b", Some(&answer))]),
     ];
-    let scenarios = vec![Scenario { name: "s".to_owned(), steps }];
     let file = CaseFile { path: "f.json".into(), about: String::new(), scenarios };
     let expected = [
-        "f.json: s: early: nothing before it is named token",
-        "f.json: s: late: nothing before it is named tokn",
+        "f.json: s: early: nothing before it is named a",
+        "f.json: s: late: nothing before it is named aa",
         "f.json: s: unanswered: no answer: WARREN_RECORD=1 asks the published server for it",
         "f.json: s: same: Warren's answer is not another",
+        "f.json: t: on: something else is named b",
+        "f.json: u: anew: nothing before it is named a",
     ];
     assert_eq!(faults(&file), expected);
 }

@@ -10,6 +10,7 @@ const FIELDS: &[&str] = &[
     "about",
     "scenarios",
     "name",
+    "continues",
     "steps",
     "why",
     "request",

@@ -1,6 +1,5 @@
 //! Plays scenarios on a server: sends their requests, reads the answers, and compares or records.
 
-use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use ureq::http::response::Parts;
 use crate::answer;
 use crate::cases::{Answer, Asked, CaseFile, Header, Scenario, Step};
 use crate::compare::{Difference, compare};
-use crate::messages::Listed;
+use crate::messages::{Listed, SyncAsked};
 use crate::names::Names;
 use crate::target::{Kind, Target};
 
@@ -36,25 +35,33 @@ pub(crate) enum Purpose {
     Record,
 }
 
-/// Plays every scenario on a fresh server.
+/// Plays every scenario, on a fresh server unless it continues another.
 pub(crate) fn play_all(files: &mut [CaseFile], kind: Kind, purpose: Purpose) -> Vec<Failure> {
-    let mut scenarios = Vec::new();
+    let mut groups: Vec<Vec<(String, &mut Scenario)>> = Vec::new();
     for file in files {
         let name = file.name();
-        let titled = file.scenarios.iter_mut();
-        scenarios.extend(titled.map(|scenario| (format!("{name}: {}", scenario.name), scenario)));
+        for scenario in &mut file.scenarios {
+            if !scenario.continues {
+                groups.push(Vec::new());
+            }
+            let title = format!("{name}: {}", scenario.name);
+            groups.last_mut().expect("the first continues none").push((title, scenario));
+        }
     }
-    let waiting = Mutex::new(scenarios.into_iter().enumerate());
+    let waiting = Mutex::new(groups.into_iter().enumerate());
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..WORKERS_COUNT {
             scope.spawn(|| {
                 loop {
                     let next = waiting.lock().unwrap().next();
-                    let Some((place, (title, scenario))) = next else { break };
+                    let Some((place, group)) = next else { break };
                     let target = Target::start(kind, &[]);
-                    let failed = play(target.address(), scenario, &title, kind, purpose);
-                    failures.lock().unwrap().push((place, failed));
+                    let mut player = Player::new(target.address(), kind, purpose);
+                    for (title, scenario) in group {
+                        player.play(scenario, &title);
+                    }
+                    failures.lock().unwrap().push((place, player.failures));
                 }
             });
         }
@@ -64,60 +71,60 @@ pub(crate) fn play_all(files: &mut [CaseFile], kind: Kind, purpose: Purpose) -> 
     failures.into_iter().flat_map(|(_, failures)| failures).collect()
 }
 
-/// Plays one scenario on the server at an address.
-pub(crate) fn play(
-    address: &str,
-    scenario: &mut Scenario,
-    title: &str,
+/// Plays scenarios on one server.
+pub(crate) struct Player<'a> {
+    address: &'a str,
     kind: Kind,
     purpose: Purpose,
-) -> Vec<Failure> {
-    let agent = agent();
-    let mut names = Names::default();
-    let mut series: Vec<Listed> = Vec::new();
-    let mut failures = Vec::new();
-    for step in &mut scenario.steps {
-        let asked = step.body.sync.as_ref();
-        series.extend(asked.into_iter().flat_map(|asked| asked.series().cloned()));
-        let carried = asked.map(|asked| asked.timestamps()).unwrap_or_default();
-        let differences = match ask(&agent, address, step, &names) {
-            Err(error) => vec![no_answer(step, &error)],
-            Ok((parts, body)) => {
-                let (_, path) = step.method_and_path();
-                let found = answer::read(&parts, &body, path, &step.names, &mut names);
-                judge(step, found, &carried, &series, kind, purpose)
-            }
-        };
-        if !differences.is_empty() {
-            failures.push(Failure {
-                scenario: title.to_owned(),
-                step: step.name.clone(),
-                request: one_line(step),
-                differences,
-            });
-        }
-    }
-    failures
+    agent: Agent,
+    names: Names,
+    /// All that were sent.
+    series: Vec<Listed>,
+    pub(crate) failures: Vec<Failure>,
 }
 
-fn judge(
-    step: &mut Step,
-    mut found: Answer,
-    carried: &BTreeSet<String>,
-    series: &[Listed],
-    kind: Kind,
-    purpose: Purpose,
-) -> Vec<Difference> {
-    if purpose == Purpose::Record {
-        if let Some(sync) = &mut found.sync {
-            sync.fold(series);
-        }
-        step.expected = Some(found);
-        return Vec::new();
+impl<'a> Player<'a> {
+    pub(crate) fn new(address: &'a str, kind: Kind, purpose: Purpose) -> Self {
+        let (names, series, failures) = (Names::default(), Vec::new(), Vec::new());
+        Self { address, kind, purpose, agent: agent(), names, series, failures }
     }
-    let wanted = step.warren.as_ref().filter(|_| kind == Kind::Warren);
-    let expected = wanted.map(|wanted| &wanted.answer).or(step.expected.as_ref());
-    compare(expected.unwrap_or(&Answer::default()), &found, carried)
+
+    pub(crate) fn play(&mut self, scenario: &mut Scenario, title: &str) {
+        for step in &mut scenario.steps {
+            let asked = step.body.sync.as_ref();
+            self.series.extend(asked.into_iter().flat_map(|asked| asked.series().cloned()));
+            let differences = match ask(&self.agent, self.address, step, &self.names) {
+                Err(error) => vec![no_answer(step, &error)],
+                Ok((parts, body)) => {
+                    let (_, path) = step.method_and_path();
+                    let found = answer::read(&parts, &body, path, &step.names, &mut self.names);
+                    self.judge(step, found)
+                }
+            };
+            if !differences.is_empty() {
+                self.failures.push(Failure {
+                    scenario: title.to_owned(),
+                    step: step.name.clone(),
+                    request: one_line(step),
+                    differences,
+                });
+            }
+        }
+    }
+
+    fn judge(&self, step: &mut Step, mut found: Answer) -> Vec<Difference> {
+        if self.purpose == Purpose::Record {
+            if let Some(sync) = &mut found.sync {
+                sync.fold(&self.series);
+            }
+            step.expected = Some(found);
+            return Vec::new();
+        }
+        let wanted = step.warren.as_ref().filter(|_| self.kind == Kind::Warren);
+        let expected = wanted.map(|wanted| &wanted.answer).or(step.expected.as_ref());
+        let carried = step.body.sync.as_ref().map(SyncAsked::timestamps).unwrap_or_default();
+        compare(expected.unwrap_or(&Answer::default()), &found, &carried)
+    }
 }
 
 fn no_answer(step: &Step, error: &ureq::Error) -> Difference {

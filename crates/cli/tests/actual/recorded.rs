@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::cases::{CaseFile, Scenario};
-use crate::play::{Purpose, play, play_all};
+use crate::play::{Player, Purpose, play_all};
 use crate::report::report;
 use crate::target::Kind;
 
@@ -74,8 +74,9 @@ fn play_on(answers: [&str; 2], kind: Kind, purpose: Purpose) -> (String, Value) 
     ]}))
     .unwrap();
     let address = answering(answers.map(str::to_owned).to_vec());
-    let failures = play(&address, &mut scenario, "f.json: s", kind, purpose);
-    (report(&failures), serde_json::to_value(&scenario).unwrap())
+    let mut player = Player::new(&address, kind, purpose);
+    player.play(&mut scenario, "f.json: s");
+    (report(&player.failures), serde_json::to_value(&scenario).unwrap())
 }
 
 #[test]
