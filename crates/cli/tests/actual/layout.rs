@@ -1,6 +1,8 @@
 //! How case files are laid out: what fits goes on one line, and the fields of a step come in the
 //! order in which they are read.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 /// Bytes of a line with its indentation.
@@ -33,13 +35,13 @@ const OPEN: &[&str] = &["scenarios", "steps", "request"];
 /// JSON that a person can read, with a newline at its end.
 pub(crate) fn layout(value: &Value) -> String {
     let mut text = String::new();
-    write(&mut text, value, 0, 0);
+    add(&mut text, value, 0, 0);
     text.push('\n');
     text
 }
 
 /// `after` bytes of the line are taken by what stands before the value.
-fn write(text: &mut String, value: &Value, indent: usize, after: usize) {
+fn add(text: &mut String, value: &Value, indent: usize, after: usize) {
     let line = on_one_line(value);
     if !is_open(value) && indent + after + line.len() < LINE_BYTES_MAX {
         return text.push_str(&line);
@@ -51,20 +53,20 @@ fn write(text: &mut String, value: &Value, indent: usize, after: usize) {
             text.push('{');
             for (name, value) in in_order(fields) {
                 let name = format!("{}: ", Value::from(name.as_str()));
-                text.push_str(&format!("{separator}\n{inner}{name}"));
-                write(text, value, indent + 2, name.len());
+                write!(text, "{separator}\n{inner}{name}").unwrap();
+                add(text, value, indent + 2, name.len());
                 separator = ",";
             }
-            text.push_str(&format!("\n{}}}", &inner[2..]));
+            write!(text, "\n{}}}", &inner[2..]).unwrap();
         }
         Value::Array(values) => {
             text.push('[');
             for value in values {
-                text.push_str(&format!("{separator}\n{inner}"));
-                write(text, value, indent + 2, 0);
+                write!(text, "{separator}\n{inner}").unwrap();
+                add(text, value, indent + 2, 0);
                 separator = ",";
             }
-            text.push_str(&format!("\n{}]", &inner[2..]));
+            write!(text, "\n{}]", &inner[2..]).unwrap();
         }
         _ => text.push_str(&line),
     }
