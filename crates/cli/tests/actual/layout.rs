@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 /// Bytes of a line with its indentation.
-const LINE_BYTES_MAX: usize = 110;
+const LINE_BYTES_MAX: usize = 120;
 /// Fields not listed come after them, in the order of the alphabet.
 const FIELDS: &[&str] = &[
     "about",
