@@ -16,7 +16,7 @@ fn a_child_is_found_by_its_name_with_the_key_and_listed_without_it() {
     fixture.accounts.add_child(ada.account, &budget).unwrap();
     assert!(fixture.accounts.has_child(ada.account, &budget).unwrap());
     assert!(!fixture.accounts.has_child(bob.account, &budget).unwrap());
-    assert_eq!(fixture.accounts.children(ada.account).unwrap(), [budget.clone()]);
+    assert_eq!(fixture.accounts.children(ada.account).unwrap(), std::slice::from_ref(&budget));
     assert_eq!(fixture.accounts.children(bob.account).unwrap(), []);
 
     fixture.accounts.remove_child(bob.account, &budget).unwrap();

@@ -207,7 +207,7 @@ fn a_removed_account_is_gone_and_its_id_is_not_used_again() {
     let fixture = Fixture::new();
     let ada = fixture.add("ada");
     let device = fixture.register(&ada, None);
-    assert_eq!(fixture.accounts.remove(&login("ada")).unwrap(), [ada.vault.clone()]);
+    assert_eq!(fixture.accounts.remove(&login("ada")).unwrap(), std::slice::from_ref(&ada.vault));
 
     assert!(is_unknown(&fixture, &device.token));
     let unlocked = fixture.accounts.unlock(&login("ada"), &password("ada"), NOW, None);
