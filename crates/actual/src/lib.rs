@@ -9,6 +9,8 @@
 #![warn(missing_docs)]
 
 pub mod content;
+#[cfg(test)]
+mod published;
 pub mod record;
 pub mod since;
 pub mod trie;

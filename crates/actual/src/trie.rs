@@ -21,6 +21,8 @@
 mod binary;
 mod json;
 mod murmur;
+#[cfg(test)]
+mod tests;
 
 use crdt::Timestamp;
 

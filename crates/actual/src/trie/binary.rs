@@ -65,7 +65,7 @@ impl Trie {
 
     /// Appends the JSON of an encoded trie, without the trie; appends something on an error too.
     pub fn write_json_of(bytes: &[u8], out: &mut String) -> Result<(), DamagedTrie> {
-        if walk(bytes, &mut Json(out))?.is_none() {
+        if walk(bytes, &mut Json::new(out))?.is_none() {
             out.push_str("{}");
         }
         Ok(())
