@@ -1,0 +1,25 @@
+//! Actual Budget's sync protocol on Warren's vaults.
+//!
+//! ```text
+//! gateway ─► record · trie · content · since · wire
+//! ```
+//! The gateway answers requests; the other modules are plain functions and values, which do no I/O,
+//! read no clock and draw no random numbers.
+//!
+//! # Invariants
+//! - What an app compares is byte for byte what the published server answers: the trie's JSON, the
+//!   protobuf messages. `vectors/actual/published.json` was made by the published packages.
+//! - A decoder answers damaged bytes with an error (`docs/formats/15-actual.md`).
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod content;
+mod gateway;
+#[cfg(test)]
+mod published;
+pub mod record;
+pub mod since;
+pub mod trie;
+pub mod wire;
+
+pub use gateway::{IDLE_MAX, Settings, router};
