@@ -22,7 +22,7 @@ use crate::content;
 use crate::gateway::Gate;
 use crate::gateway::budget::check_sync;
 use crate::gateway::fault::Fault;
-use crate::gateway::form::{media_type, read};
+use crate::gateway::form::{is_raw, read};
 use crate::record::Budget;
 use crate::since;
 use crate::trie::Trie;
@@ -40,7 +40,7 @@ pub(crate) async fn sync(
     request: Request,
 ) -> Result<Response, Fault> {
     let session = gate.session(request.headers(), None).await?;
-    if media_type(request.headers()) != SYNC_MEDIA_TYPE {
+    if !is_raw(request.headers())? {
         return Err(Fault::internal("a sync of another media type"));
     }
     let bytes_max = gate.settings.sync_bytes_max;
