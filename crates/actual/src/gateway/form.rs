@@ -79,12 +79,19 @@ pub(crate) fn media_type(headers: &HeaderMap) -> String {
     value.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_lowercase()
 }
 
-/// Whether a body is one of those that are bytes to the published server: messages or a file.
-pub(crate) fn is_raw(headers: &HeaderMap) -> Result<bool, Fault> {
-    match media_type(headers).as_str() {
-        SYNC_MEDIA_TYPE | UPLOAD_MEDIA_TYPE => Ok(true),
-        "application/json" => Err(Fault::malformed("the body is no JSON with fields")),
-        _ => Ok(false),
+/// The body, if it is one of those that are bytes to the published server: messages or a file.
+/// `otherwise` if it is not; JSON that is none is refused as such.
+pub(crate) async fn raw(
+    gate: &Arc<Gate>,
+    request: Request,
+    otherwise: Fault,
+) -> Result<Body, Fault> {
+    match media_type(request.headers()).as_str() {
+        SYNC_MEDIA_TYPE | UPLOAD_MEDIA_TYPE => Ok(request.into_body()),
+        _ => {
+            Form::from_request(request, gate).await?;
+            Err(otherwise)
+        }
     }
 }
 

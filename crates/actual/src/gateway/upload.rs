@@ -26,7 +26,7 @@ use uuid::Uuid;
 use crate::gateway::Gate;
 use crate::gateway::budget::{MetaKey, check_upload, is_id};
 use crate::gateway::fault::Fault;
-use crate::gateway::form::{is_raw, next};
+use crate::gateway::form::{next, raw};
 use crate::gateway::said::Said;
 use crate::gateway::session::{Session, text};
 use crate::record::{Budget, BudgetFile};
@@ -143,9 +143,7 @@ pub(crate) async fn upload(State(gate): State<Arc<Gate>>, request: Request) -> R
     if let Some(open) = found.as_ref().filter(|open| !open.budget.is_deleted) {
         check_upload(&open.budget, upload.group_id.as_deref(), &upload.key)?;
     }
-    if !is_raw(request.headers())? {
-        return Err(Fault::NotAFile);
-    }
+    let body = raw(&gate, request, Fault::NotAFile).await?;
     let kept = found.as_ref().and_then(|open| open.budget.file);
     let vault = match found {
         Some(open) => open.vault,
@@ -153,7 +151,7 @@ pub(crate) async fn upload(State(gate): State<Arc<Gate>>, request: Request) -> R
     };
     let blob = BlobId::generate();
     let stored = async {
-        let bytes = gate.receive(&vault, blob, request.into_body()).await?;
+        let bytes = gate.receive(&vault, blob, body).await?;
         let file = BudgetFile { blob: blob.get(), bytes, modified_ms: gate.services.now_ms() };
         let exchanged = vault.exchange(Batch::default(), upload.amend(file)).await?;
         let written = Budget::decode_record(&exchanged.record)?;
