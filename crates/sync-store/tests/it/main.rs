@@ -11,6 +11,7 @@ mod clients;
 mod compare;
 mod files;
 mod gateway;
+mod gateway_in_postgres;
 mod in_postgres;
 mod messages;
 mod transfer;
