@@ -7,7 +7,7 @@ use accounts::VaultId;
 use bytes::Bytes;
 use crdt::OpenError;
 use engine::Key;
-use sync_store::{Amend, Batch, BlobId, Error, PieceId, Vault};
+use sync_store::{Amend, Batch, BlobId, Error, Exchanged, PieceId, Vault};
 use tokio_postgres::Client as Connection;
 
 use crate::bed::{in_database, postgres};
@@ -62,9 +62,54 @@ async fn exchanges_of_several_servers_lose_nothing() {
     assert!(servers[2].verify().await.unwrap().is_equal());
 }
 
+/// Amends as [`counting`] does, after `disturb` has come between.
+fn disturbed<F: Future<Output = ()>>(disturb: impl Fn() -> F + Send + Sync + 'static) -> Amend {
+    let runtime = tokio::runtime::Handle::current();
+    Arc::new(move |record, timestamps| {
+        runtime.block_on(disturb());
+        counting()(record, timestamps)
+    })
+}
+
+#[tokio::test]
+async fn a_timestamp_that_becomes_known_meanwhile_is_not_counted() {
+    database("meanwhile").await;
+    let servers = servers("meanwhile", 2).await;
+    let other = Vault::clone(&servers[1]);
+    let amend = disturbed(move || {
+        let other = Vault::clone(&other);
+        async move { push(&other, vec![message(2, "b")]).await.map(drop).unwrap() }
+    });
+    let batch = Batch::of_first(vec![message(1, "a"), message(2, "another"), message(3, "c")]);
+    let answer = servers[0].exchange(batch, amend).await.unwrap();
+    let record = Bytes::from_static(b"2");
+    assert_eq!(answer, Exchanged { cursor: 1, stored: 2, record });
+    assert_eq!(servers[1].state().await.unwrap().cursor, 3);
+    assert!(servers[0].verify().await.unwrap().is_equal());
+}
+
+#[tokio::test]
+async fn a_record_that_changes_all_the_time_is_busy() {
+    database("busy").await;
+    let servers = servers("busy", 2).await;
+    let other = Vault::clone(&servers[1]);
+    let amend = disturbed(move || {
+        let other = Vault::clone(&other);
+        async move {
+            let grow: Amend = Arc::new(|record, _| Ok((count(record) + 1).to_string().into()));
+            other.exchange(Batch::default(), grow).await.map(drop).unwrap();
+        }
+    });
+    let batch = Batch::of_first(vec![message(1, "a")]);
+    let error = servers[0].exchange(batch, amend).await.unwrap_err();
+    assert!(matches!(error, Error::Busy(_)), "{error}");
+    assert_eq!(servers[0].state().await.unwrap().cursor, 0);
+    assert!(count(&servers[0].record().await.unwrap().record) > 10);
+}
+
 /// A deadlock would refuse one of them.
 #[tokio::test]
-async fn exchanges_clears_stores_and_removals_at_once_meet_no_deadlock() {
+async fn exchanges_clears_and_stores_at_once_meet_no_deadlock() {
     const STEPS: u64 = 25;
     database("clears").await;
     let servers = servers("clears", 3).await;
@@ -78,6 +123,8 @@ async fn exchanges_clears_stores_and_removals_at_once_meet_no_deadlock() {
     let clears = async {
         for _ in 0..STEPS {
             servers[1].clear(Arc::new(|_, _| Ok(b"0".to_vec()))).await.unwrap();
+            // At every moment.
+            assert!(servers[1].verify().await.unwrap().is_equal());
         }
     };
     let stores = async {
@@ -172,6 +219,15 @@ async fn an_exchange_that_changes_nothing_writes_nothing() {
     }
     exchange(&vault, vec![message(2, "b")]).await;
     assert!(number(&client, &written).await > before);
+}
+
+#[tokio::test]
+async fn clearing_is_no_damage() {
+    let (vault, id, client) = by_hand(&Key::generate()).await;
+    exchange(&vault, vec![message(1, "a")]).await;
+    vault.clear(counting()).await.unwrap();
+    let sql = format!("SELECT count(*) FROM warren.vault WHERE NOT damaged AND vault_id = {id}");
+    assert_eq!(number(&client, &sql).await, 1);
 }
 
 #[tokio::test]
