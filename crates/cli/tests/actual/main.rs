@@ -2,6 +2,8 @@
 //! start them, and asked the same.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod client;
+mod flows;
 mod target;
 
 use std::fs;
