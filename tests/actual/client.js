@@ -1,12 +1,9 @@
-// A budget app made of `@actual-app/api`, driven by lines of JSON: `client.js PACKAGES` answers each
-// request {"do": …} of standard input with {"ok": …} or {"error": reason} on standard output.
-// `client.py` is the same on `actualpy`. What is right is for the test to say that asks.
+// A budget app made of `@actual-app/api`, driven by lines of JSON: `client.js PACKAGES`. `client.py`
+// is the same on `actualpy`. What is right is for the test to say that asks.
 import { createRequire } from 'node:module';
-import readline from 'node:readline';
+import { serve } from './lines.js';
 
 const api = createRequire(`${process.argv[2]}/`)('@actual-app/api');
-// The library tells what it does on standard output, which is for answers.
-console.log = console.info = console.warn = console.error;
 
 let engine; // what `init` gives: `send` runs any request that the web app's pages can make
 
@@ -104,18 +101,5 @@ const requests = {
   'change-password': ({ password }) => send('subscribe-change-password', { password }),
 };
 
-const reasonOf = (error) =>
-  (typeof error === 'string' ? error : error.code ?? error.reason) ?? error.message;
-
-for await (const line of readline.createInterface({ input: process.stdin })) {
-  const request = JSON.parse(line);
-  let answer;
-  try {
-    answer = { ok: (await requests[request.do](request)) ?? null };
-  } catch (error) {
-    console.error(error);
-    answer = { error: reasonOf(error) };
-  }
-  process.stdout.write(`${JSON.stringify(answer)}\n`);
-}
+await serve(requests);
 process.exit();
