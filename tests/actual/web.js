@@ -23,9 +23,12 @@ const executable = browser && spawnSync('which', [browser], { encoding: 'utf8' }
 const button = (name) => page.getByRole('button', { name, exact: true });
 const row = (notes) =>
   page.getByTestId('transaction-table').getByTestId('row').filter({ hasText: notes });
-const fill = async (row, cell, text) => {
-  await row.getByTestId(cell).click();
-  await row.getByTestId(cell).locator('input').fill(text);
+// Its text is in an input from the click on.
+const fill = async (row, name, text) => {
+  await row.getByTestId(name).click();
+  const input = page.getByTestId(name).locator('input');
+  await input.selectText();
+  await input.pressSequentially(text);
   await page.keyboard.press('Tab');
 };
 

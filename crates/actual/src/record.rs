@@ -147,3 +147,149 @@ fn after_version(record: &[u8]) -> Result<Option<&[u8]>, DamagedRecord> {
         [version, ..] => Err(DamagedRecord::Version(*version)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::{btree_map, vec};
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trie::Trie;
+
+    fn text() -> impl Strategy<Value = Option<String>> {
+        option::of(prop_oneof![Just(String::new()), any::<String>()])
+    }
+
+    fn budgets() -> impl Strategy<Value = Budget> {
+        let key =
+            (text(), text(), text()).prop_map(|(id, salt, test)| BudgetKey { id, salt, test });
+        let file = any::<[u64; 3]>();
+        let file =
+            file.prop_map(|[blob, bytes, modified_ms]| BudgetFile { blob, bytes, modified_ms });
+        let texts = (any::<String>(), text(), text(), text(), text());
+        (texts, key, any::<bool>(), option::of(file), any::<u64>()).prop_map(
+            |(
+                (file_id, group_id, name, format, encrypt_meta),
+                key,
+                is_deleted,
+                file,
+                created_ms,
+            )| {
+                Budget {
+                    file_id,
+                    group_id,
+                    name,
+                    format,
+                    encrypt_meta,
+                    key,
+                    is_deleted,
+                    file,
+                    created_ms,
+                }
+            },
+        )
+    }
+
+    fn tries() -> impl Strategy<Value = Trie> {
+        vec(0..=crdt::Timestamp::MILLIS_MAX, 0..5).prop_map(|moments| {
+            let mut trie = Trie::new();
+            for millis in moments {
+                trie.insert(crdt::Timestamp::new(millis, 0, crdt::Node(1)).unwrap());
+            }
+            trie
+        })
+    }
+
+    fn record(budget: &Budget, trie: &Trie) -> Vec<u8> {
+        let mut record = Vec::new();
+        budget.encode_header(&mut record);
+        trie.encode(&mut record);
+        record
+    }
+
+    #[test]
+    fn the_documented_bytes() {
+        let budget = Budget {
+            file_id: "f".to_owned(),
+            group_id: Some(String::new()),
+            file: Some(BudgetFile { blob: 1, bytes: 2, modified_ms: 3 }),
+            created_ms: 4,
+            ..Budget::default()
+        };
+        let expected = b"\x01\x11\x0a\x01f\x12\0\x32\0\x42\x06\x08\x01\x10\x02\x18\x03\x48\x04\x10";
+        assert_eq!(record(&budget, &Trie::new()), expected);
+        let prefs = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+        let owner = Owner { user_id: "u".to_owned(), prefs };
+        assert_eq!(owner.encode_record(), b"\x01\x0a\x01u\x12\x06\x0a\x01a\x12\x01b");
+    }
+
+    #[test]
+    fn an_empty_record_is_nothing_and_another_version_is_named() {
+        assert_eq!(Budget::decode_record(b""), Ok(None));
+        assert_eq!(Owner::decode_record(b""), Ok(None));
+        assert_eq!(Budget::decode_record(b"\x02\0\x10"), Err(DamagedRecord::Version(2)));
+        assert_eq!(Owner::decode_record(b"\x02"), Err(DamagedRecord::Version(2)));
+    }
+
+    #[test]
+    fn formats_are_compared_as_numbers() {
+        let is_old = |format: Option<&str>| {
+            Budget { format: format.map(str::to_owned), ..Budget::default() }.is_old_format()
+        };
+        assert!([None, Some("1"), Some("1.9"), Some(" 0 "), Some("-3")].into_iter().all(is_old));
+        assert!(![Some("2"), Some("2.0"), Some("10"), Some("two")].into_iter().any(is_old));
+    }
+
+    proptest! {
+        #[test]
+        fn a_budget_round_trips_and_no_part_of_it_passes(budget in budgets(), trie in tries()) {
+            let record = record(&budget, &trie);
+            let (found, rest) = Budget::decode_record(&record).unwrap().unwrap();
+            prop_assert_eq!(found, budget);
+            prop_assert_eq!(&Trie::decode(rest).unwrap(), &trie);
+            for length in 1..record.len() {
+                let found = Budget::decode_record(&record[..length]);
+                let is_whole =
+                    found.is_ok_and(|budget| Trie::decode(budget.unwrap().1).is_ok());
+                prop_assert!(!is_whole, "{} of {} bytes", length, record.len());
+            }
+        }
+
+        #[test]
+        fn an_owner_round_trips(user_id: String, prefs in btree_map(".*", ".*", 0..4)) {
+            let owner = Owner { user_id, prefs };
+            prop_assert_eq!(Owner::decode_record(&owner.encode_record()), Ok(Some(owner)));
+        }
+
+        #[test]
+        fn altered_bytes_are_refused_or_read_as_something(
+            budget in budgets(),
+            trie in tries(),
+            index in any::<prop::sample::Index>(),
+            byte: u8,
+        ) {
+            let mut altered = record(&budget, &trie);
+            let index = index.index(altered.len());
+            altered[index] = byte;
+            if let Ok(Some((found, rest))) = Budget::decode_record(&altered)
+                && let Ok(trie) = Trie::decode(rest)
+            {
+                let again = record(&found, &trie);
+                let (same, _) = Budget::decode_record(&again).unwrap().unwrap();
+                prop_assert_eq!(same, found);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_refused_or_a_record(mut bytes in vec(any::<u8>(), 0..80)) {
+            bytes.insert(0, VERSION);
+            if let Ok(owner) = Owner::decode_record(&bytes) {
+                prop_assert_eq!(Owner::decode_record(&owner.clone().unwrap().encode_record()), Ok(owner));
+            }
+            if let Ok(budget) = Budget::decode_record(&bytes) {
+                prop_assert!(bytes.ends_with(budget.unwrap().1));
+            }
+        }
+    }
+}

@@ -5,11 +5,23 @@
 //!
 //! # Invariants
 //! - Decoding from [`Bytes`] copies no timestamp and no content: they are parts of the request.
+//! - A decoded request takes about as much memory as its bytes, whoever made them.
 //! - [`put_message`] for each message, then [`put_merkle`], make the bytes of a [`SyncResponse`].
+
+#[cfg(test)]
+mod tests;
 
 use bytes::{BufMut, Bytes};
 use crdt::Timestamp;
-use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
+use prost::encoding::{
+    DecodeContext, WireType, decode_key, encode_key, encode_varint, encoded_len_varint, skip_field,
+};
+use prost::{DecodeError, Message};
+
+/// Bytes of an envelope that has a canonical timestamp.
+const ENVELOPE_BYTES_MIN: usize = 2 + Timestamp::TEXT_LENGTH;
+/// Envelopes shorter than that which a request may have: what is wrong with them is found later.
+const SHORT_ENVELOPES_MAX: usize = 1_000;
 
 /// The media type of requests and answers.
 pub const SYNC_MEDIA_TYPE: &str = "application/actual-sync";
@@ -53,6 +65,37 @@ pub struct SyncRequest {
     /// Messages after this are wanted (`since::after`).
     #[prost(string, tag = "6")]
     pub since: String,
+}
+
+/// A request that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UndecodableRequest {
+    /// No protobuf, or not this one.
+    #[error("the request is no protobuf message: {0}")]
+    Protobuf(#[from] DecodeError),
+    /// They would take many times the memory of their bytes.
+    #[error("the request has more than {SHORT_ENVELOPES_MAX} messages without a timestamp")]
+    ShortEnvelopes,
+}
+
+impl SyncRequest {
+    /// Reads a request's body.
+    pub fn from_body(body: Bytes) -> Result<Self, UndecodableRequest> {
+        let mut rest = &body[..];
+        let mut short_envelopes = 0;
+        while !rest.is_empty() {
+            let (tag, wire_type) = decode_key(&mut rest)?;
+            let before = rest.len();
+            skip_field(wire_type, tag, &mut rest, DecodeContext::default())?;
+            if tag == 1 && before - rest.len() < ENVELOPE_BYTES_MIN {
+                short_envelopes += 1;
+            }
+        }
+        if short_envelopes > SHORT_ENVELOPES_MAX {
+            return Err(UndecodableRequest::ShortEnvelopes);
+        }
+        Ok(Self::decode(body)?)
+    }
 }
 
 /// The answer.

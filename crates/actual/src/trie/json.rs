@@ -1,6 +1,7 @@
 //! The trie's JSON: byte for byte what JavaScript's `JSON.stringify` makes of the published one.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use serde::Deserialize;
 
@@ -26,7 +27,7 @@ impl Trie {
         if self.nodes.is_empty() {
             out.push_str("{}");
         } else {
-            self.walk_node(0, None, &mut Json(out));
+            self.walk_node(0, None, &mut Json::new(out));
         }
     }
 
@@ -86,12 +87,20 @@ impl JsonNode {
 }
 
 /// Writes a walk as JSON.
-pub(super) struct Json<'a>(pub(super) &'a mut String);
+pub(super) struct Json<'a> {
+    out: &'a mut String,
+    /// The last hash and where its digits are: most nodes have one child, and its hash.
+    last: (i32, Range<usize>),
+}
 
-impl Json<'_> {
+impl<'a> Json<'a> {
+    pub(super) fn new(out: &'a mut String) -> Self {
+        Self { out, last: (0, 0..0) }
+    }
+
     fn separate(&mut self) {
-        if !self.0.ends_with('{') {
-            self.0.push(',');
+        if !self.out.ends_with('{') {
+            self.out.push(',');
         }
     }
 }
@@ -102,13 +111,22 @@ impl Visit for Json<'_> {
     fn open(&mut self, parent: Option<((), u8)>) {
         if let Some(((), digit)) = parent {
             self.separate();
-            self.0.push_str(["\"0\":", "\"1\":", "\"2\":"][usize::from(digit)]);
+            self.out.push_str(["\"0\":", "\"1\":", "\"2\":"][usize::from(digit)]);
         }
-        self.0.push('{');
+        self.out.push('{');
     }
 
     fn close(&mut self, (): (), hash: i32) {
         self.separate();
-        write!(self.0, "\"hash\":{hash}}}").expect("a string takes any text");
+        self.out.push_str("\"hash\":");
+        let start = self.out.len();
+        match &self.last {
+            (last, digits) if *last == hash && !digits.is_empty() => {
+                self.out.extend_from_within(digits.clone());
+            }
+            _ => write!(self.out, "{hash}").expect("a string takes any text"),
+        }
+        self.last = (hash, start..self.out.len());
+        self.out.push('}');
     }
 }
