@@ -6,7 +6,9 @@
 
 mod answer;
 mod cases;
+mod client;
 mod compare;
+mod flows;
 #[path = "../e2e/hex.rs"]
 mod hex;
 mod layout;
