@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use crate::aims::{self, Aim};
 use crate::figures::{self, Column, NONE};
 use crate::lab::{Configured, Setting};
 use crate::suite::Table;
@@ -39,6 +40,21 @@ pub(crate) fn summary(tables: &[Table]) -> String {
         lines.push(figures::wrap(&text, WIDTH_MAX - INDENT.len()).join(INDENT));
     }
     lines.join("\n")
+}
+
+/// What was to be shown, and whether it was; empty if nothing was.
+pub(crate) fn aims(aims: &[Aim]) -> String {
+    let mut lines = Vec::new();
+    for summary in aims::summaries(aims) {
+        let reached = summary.reached.iter().map(|(reached, aims)| {
+            let told: Vec<String> = aims.iter().map(|aim| aims::told(aim)).collect();
+            format!("{}: {}", reached.as_str(), told.join(", "))
+        });
+        let reached: Vec<String> = reached.collect();
+        let text = format!("Aim: {}; {}", summary.aim, reached.join("; "));
+        lines.push(figures::wrap(&text, WIDTH_MAX - INDENT.len()).join(INDENT) + "\n");
+    }
+    lines.concat()
 }
 
 /// What each configuration sets, and what it is for: the first, which is the baseline, with all of

@@ -17,6 +17,7 @@ fn page() -> String {
         settings: &settings,
         configurations: &[],
         tables: &sample::tables(),
+        aims: &[],
         notes: &["A figure of another machine is not ours: 1 < 2.".to_owned()],
     })
 }

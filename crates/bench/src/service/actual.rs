@@ -1,11 +1,11 @@
 //! Actual Budget's sync server: protobuf, one call that pushes and pulls.
 //!
-//! What it calls a file is a user's vault here. A cursor is a place in time: the milliseconds
+//! Spoken by the published server and by Warren's gateway. What it calls a file is a user's vault here. A cursor is a place in time: the milliseconds
 //! since the first message, before which everything is known.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use bytes::Bytes;
 use crdt::{Message, Node, Timestamp};
 use prost::Message as _;
@@ -72,7 +72,7 @@ struct Uploaded {
 }
 
 /// Sets the password of a fresh server; returns the token that all its users share.
-pub(super) async fn bootstrap(connection: &mut Connection) -> anyhow::Result<String> {
+pub(crate) async fn bootstrap(connection: &mut Connection) -> anyhow::Result<String> {
     let headers = dialect::headers(&[("content-type", "application/json")])?;
     let body = json!({"password": "correct horse battery"}).to_string();
     let post = request("POST", "/account/bootstrap", &headers, body)?;
@@ -80,7 +80,7 @@ pub(super) async fn bootstrap(connection: &mut Connection) -> anyhow::Result<Str
     Ok(serde_json::from_slice::<LoggedIn>(&answer)?.data.token)
 }
 
-pub(super) async fn enroll(
+pub(crate) async fn enroll(
     connection: &mut Connection,
     token: &str,
     user: usize,
@@ -112,43 +112,76 @@ fn address() -> String {
 }
 
 /// `since` is after all of them, so that the answer has none.
-pub(super) fn push(device: &Device, messages: &[Message]) -> anyhow::Result<Post> {
+pub(crate) fn push(device: &Device, messages: &[Message]) -> anyhow::Result<Post> {
     let newest = messages.last().context("nothing to push")?.timestamp.millis();
-    let envelopes = messages.iter().map(|message| Envelope {
-        timestamp: message.timestamp.to_string(),
-        is_encrypted: false,
-        content: message.content.clone(),
-    });
-    sync(device, envelopes.collect(), newest + AHEAD_MS)
+    sync(device, messages, newest + AHEAD_MS - FIRST_MS)
 }
 
-pub(super) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
+pub(crate) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
     SyncResponse::decode(answer)?;
     Ok(0)
 }
 
-pub(super) fn pull(device: &Device, cursor: u64) -> anyhow::Result<Post> {
-    sync(device, Vec::new(), FIRST_MS + cursor)
+pub(crate) fn pull(device: &Device, cursor: u64) -> anyhow::Result<Post> {
+    sync(device, &[], cursor)
 }
 
-fn sync(device: &Device, messages: Vec<Envelope>, since_ms: u64) -> anyhow::Result<Post> {
-    let since = Timestamp::new(since_ms, 0, Node(0)).context("a time within the years")?;
-    let (file_id, group_id) = device.place.clone();
-    let body = SyncRequest {
-        messages,
-        file_id,
-        group_id,
-        key_id: String::new(),
-        since: since.to_string(),
-    };
-    let mut request = request("POST", "/sync/sync", &device.headers, body.encode_to_vec())?;
-    request.headers_mut().insert("x-forwarded-for", address().parse()?);
-    Ok(request)
+/// Sends these, and asks for what is after the cursor.
+pub(crate) fn sync(device: &Device, messages: &[Message], cursor: u64) -> anyhow::Result<Post> {
+    Page::of(messages).post(device, cursor)
 }
 
-pub(super) fn pulled(answer: Bytes) -> anyhow::Result<Pulled> {
+/// Messages as they are on the wire, whoever sends them.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    envelopes: Bytes,
+    pub(crate) count: u64,
+    /// The cursor after them.
+    pub(crate) cursor: u64,
+}
+
+impl Page {
+    pub(crate) fn of(messages: &[Message]) -> Self {
+        let envelopes = messages.iter().map(|message| Envelope {
+            timestamp: message.timestamp.to_string(),
+            is_encrypted: false,
+            content: message.content.clone(),
+        });
+        let request = SyncRequest { messages: envelopes.collect(), ..SyncRequest::default() };
+        let newest = messages.last().map(|message| message.timestamp.millis() + 1 - FIRST_MS);
+        Self {
+            envelopes: request.encode_to_vec().into(),
+            count: messages.len() as u64,
+            cursor: newest.unwrap_or(0),
+        }
+    }
+
+    /// Asks also for what is after the cursor.
+    pub(crate) fn post(&self, device: &Device, cursor: u64) -> anyhow::Result<Post> {
+        let since = Timestamp::new(FIRST_MS + cursor, 0, Node(0)).context("within the years")?;
+        let (file_id, group_id) = device.place.clone();
+        let since = since.to_string();
+        let rest = SyncRequest { file_id, group_id, since, ..SyncRequest::default() };
+        // The fields of a message may come one after the other, each encoded on its own.
+        let mut body = Vec::with_capacity(self.envelopes.len() + rest.encoded_len());
+        body.extend_from_slice(&self.envelopes);
+        rest.encode_raw(&mut body);
+        let mut request = request("POST", "/sync/sync", &device.headers, body)?;
+        request.headers_mut().insert("x-forwarded-for", address().parse()?);
+        Ok(request)
+    }
+}
+
+pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<Pulled> {
     let SyncResponse { messages, .. } = SyncResponse::decode(answer)?;
     let newest = messages.last().map(|message| message.timestamp.parse::<Timestamp>());
     let cursor = newest.transpose()?.map_or(0, |newest| newest.millis() + 1 - FIRST_MS);
     Ok(Pulled { messages: messages.len() as u64, cursor })
+}
+
+/// The trie of all that the service has, as it says it to a device that lacks nothing.
+pub(crate) fn trie(answer: Bytes) -> anyhow::Result<String> {
+    let SyncResponse { messages, merkle } = SyncResponse::decode(answer)?;
+    ensure!(messages.is_empty(), "{} messages that no other device sent", messages.len());
+    Ok(merkle)
 }
