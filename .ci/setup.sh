@@ -21,6 +21,14 @@ node_headers() { # says where Node's headers are
     [[ -e $prefix/include/node/node.h ]] && echo "$prefix"
 }
 
+browser() { # says how the Chromium is called that there is; Ubuntu's own only points to a snap
+    local name
+    for name in chromium google-chrome chromium-browser; do
+        "$name" --version >/dev/null 2>&1 && echo "$name" && return
+    done
+    return 1
+}
+
 need gcc command -v cc
 need libc6-dev test -e /usr/include/stdio.h
 need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
@@ -42,6 +50,10 @@ if [[ $purpose == test ]]; then
     need g++ command -v c++
     need make command -v make
     need libnode-dev node_headers
+    # Actual Budget's web app runs in it.
+    if ! grep -q '^ID=ubuntu' /etc/os-release; then
+        need chromium browser
+    fi
 fi
 install() { # what is needed so far
     ((${#packages[@]})) || return 0
@@ -124,4 +136,23 @@ if ! cmp -s tests/emit/go/go.sum $emit/go/go.sum; then
         go build modernc.org/sqlite
     )
     cp tests/emit/go/go.sum $emit/go/go.sum
+fi
+
+# Actual Budget's published server and clients, compiled for the Node that comes with them.
+actual=target/actual
+if ! cmp -s tests/actual/package-lock.json $actual/installed.json; then
+    echo "installing: Actual Budget's packages into $actual (a minute or two, once)"
+    mkdir -p $actual
+    cp tests/actual/package*.json $actual
+    npm --prefix $actual ci --ignore-scripts --no-audit --no-fund --loglevel=error
+    node=$(compgen -G "$PWD/$actual/node_modules/node-linux-*")
+    PATH=$node/bin:$PATH npm_config_nodedir=$node npm --prefix $actual rebuild --loglevel=error
+    cp tests/actual/package-lock.json $actual/installed.json
+fi
+# Where the distribution has no Chromium of its own, Playwright has one.
+if ! browser >/dev/null && ! compgen -G "$actual/browsers/chromium*" >/dev/null; then
+    echo "installing: Chromium into $actual/browsers"
+    node=$(compgen -G "$PWD/$actual/node_modules/node-linux-*/bin/node")
+    PLAYWRIGHT_BROWSERS_PATH=$PWD/$actual/browsers "$node" $actual/node_modules/playwright-core/cli.js \
+        install --with-deps --only-shell chromium
 fi

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use engine::{Database, Databases, Key};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
-use crate::clients::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
+use crate::clients::{self, CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
 use crate::error::{Error, Result};
-use crate::id::{AccountId, VaultId};
+use crate::id::{AccountId, ClientId, VaultId};
 use crate::kdf::{KdfCost, SALT_BYTES};
 use crate::limits::{self, AccountLimits};
 use crate::login::Login;
@@ -135,6 +135,25 @@ impl Accounts {
         if self.rewrap(&unlocked, wrap, new)? { Ok(()) } else { Err(engine::Error::Busy.into()) }
     }
 
+    /// Sets another password for an account that one of its devices has unlocked, and revokes every
+    /// device but that one. Returns the revoked.
+    pub fn replace_password(
+        &self,
+        unlocked: &Unlocked,
+        new: &Password,
+        staying: &ClientId,
+    ) -> Result<Vec<ClientId>> {
+        let Unlocked { account, vault, key, .. } = unlocked;
+        let wrap = PasswordWrap::new(new, key, vault, self.kdf);
+        let (account, staying) = (*account, staying.clone());
+        schema::write(&self.database, move |db| {
+            if !write_wrap(db, account, &wrap)? {
+                return Err(Error::NotFound);
+            }
+            clients::revoke_others(db, account, &staying)
+        })
+    }
+
     /// Every account, by login.
     pub fn list(&self) -> Result<Vec<AccountSummary>> {
         self.database.read(|db| {
@@ -153,16 +172,25 @@ impl Accounts {
         })
     }
 
-    /// Removes the account and its devices. The vault's file is the caller's to delete; nothing
-    /// opens it any more.
-    pub fn remove(&self, login: &Login) -> Result<VaultId> {
+    /// Removes the account and its devices. The vaults' files are the caller's to delete, the
+    /// account's own first in the list; nothing opens them any more.
+    pub fn remove(&self, login: &Login) -> Result<Vec<VaultId>> {
         let login = login.clone();
         schema::write(&self.database, move |db| {
-            let vault: Option<String> = db
-                .prepare_cached("DELETE FROM account WHERE login = ?1 RETURNING vault")?
-                .query_row([login.as_str()], |row| row.get(0))
-                .optional()?;
-            vault_of_column(&vault.ok_or(Error::NotFound)?)
+            let mut vaults = db.prepare_cached(
+                "SELECT vault FROM account WHERE login = ?1
+                 UNION ALL
+                 SELECT child.vault FROM child JOIN account ON id = account_id WHERE login = ?1",
+            )?;
+            let vaults = vaults.query_and_then([login.as_str()], |row| {
+                vault_of_column(&row.get::<_, String>(0)?)
+            })?;
+            let vaults = vaults.collect::<Result<Vec<_>>>()?;
+            let sql = "DELETE FROM account WHERE login = ?1";
+            if db.prepare_cached(sql)?.execute([login.as_str()])? == 0 {
+                return Err(Error::NotFound);
+            }
+            Ok(vaults)
         })
     }
 
@@ -289,13 +317,19 @@ fn replace(
     old: &PasswordWrap,
     new: &PasswordWrap,
 ) -> Result<bool> {
+    let sql = "SELECT 1 FROM account WHERE id = ?1 AND wrapped_key = ?2";
+    let is_current = db.prepare_cached(sql)?.exists(params![account.0, old.wrapped_key])?;
+    Ok(is_current && write_wrap(db, account, new)?)
+}
+
+/// False if there is no such account.
+fn write_wrap(db: &Connection, account: AccountId, new: &PasswordWrap) -> Result<bool> {
     let (memory_kib, passes) = new.cost.to_columns();
     let mut statement = db.prepare_cached(
-        "UPDATE account SET memory_kib = ?3, passes = ?4, salt = ?5, wrapped_key = ?6
-         WHERE id = ?1 AND wrapped_key = ?2",
+        "UPDATE account SET memory_kib = ?2, passes = ?3, salt = ?4, wrapped_key = ?5
+         WHERE id = ?1",
     )?;
-    let columns =
-        params![account.0, old.wrapped_key, memory_kib, passes, new.salt, new.wrapped_key];
+    let columns = params![account.0, memory_kib, passes, new.salt, new.wrapped_key];
     Ok(statement.execute(columns)? == 1)
 }
 

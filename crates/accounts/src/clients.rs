@@ -72,7 +72,21 @@ impl Accounts {
         enrolled_by: Option<&ClientId>,
         now_ms: u64,
     ) -> Result<Registered> {
-        let (id, token) = (ClientId::generate(), Token::generate());
+        let token = Token::generate();
+        let client_id = self.register_token(unlocked, &token, enrolled_by, now_ms)?;
+        Ok(Registered { client_id, token })
+    }
+
+    /// Registers a device that has its token already, or wants one of another shape. The token is
+    /// no other device's.
+    pub fn register_token(
+        &self,
+        unlocked: &Unlocked,
+        token: &Token,
+        enrolled_by: Option<&ClientId>,
+        now_ms: u64,
+    ) -> Result<ClientId> {
+        let id = ClientId::generate();
         let row = Row::Client(&unlocked.vault, &id);
         let client = NewClient {
             id: id.clone(),
@@ -87,7 +101,7 @@ impl Accounts {
             check_enrolment(db, &client, clients_max)?;
             insert(db, &client)
         })?;
-        Ok(Registered { client_id: id, token })
+        Ok(id)
     }
 
     /// Who the token speaks for: one look into an index, no key.
@@ -213,6 +227,25 @@ fn insert(db: &Connection, client: &NewClient) -> Result<()> {
         client.wrapped_key
     ])?;
     Ok(())
+}
+
+/// Revokes all devices but one, which then counts as enrolled by the password.
+pub(crate) fn revoke_others(
+    db: &Connection,
+    account: AccountId,
+    staying: &ClientId,
+) -> Result<Vec<ClientId>> {
+    let kept = "UPDATE client SET enrolled_by = NULL WHERE account_id = ?1 AND id = ?2";
+    db.prepare_cached(kept)?.execute(params![account.0, staying.as_str()])?;
+    let others = "SELECT id FROM client WHERE account_id = ?1 AND id <> ?2";
+    let mut others = db.prepare_cached(others)?;
+    let revoked = others.query_and_then(params![account.0, staying.as_str()], |row| {
+        client_of_column(&row.get::<_, String>(0)?)
+    })?;
+    let revoked = revoked.collect::<Result<_>>()?;
+    let revoke = "DELETE FROM client WHERE account_id = ?1 AND id <> ?2";
+    db.prepare_cached(revoke)?.execute(params![account.0, staying.as_str()])?;
+    Ok(revoked)
 }
 
 /// The device and all that it enrolled, directly or not. None if it is not the account's.

@@ -1,5 +1,6 @@
 //! Everything that a caller of this crate may have to act on.
 
+use crate::children::CHILDREN_COUNT_MAX;
 use crate::password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
 
 /// The crate's result.
@@ -27,6 +28,8 @@ pub enum Error {
     TooManyAttempts { retry_after_s: u64 },
     #[error("the account may have {clients_max} devices, and it has them: revoke one first")]
     TooManyClients { clients_max: u32 },
+    #[error("the account may have {CHILDREN_COUNT_MAX} vaults beside its own, and it has them")]
+    TooManyVaults,
     /// A row of the accounts file holds what this program never writes there.
     #[error("the accounts file is damaged: {what}")]
     Damaged { what: &'static str },

@@ -27,7 +27,11 @@ impl VaultId {
     const DIGITS: usize = 32;
 
     pub fn generate() -> Self {
-        Self(hex(&random::public::<16>()))
+        Self::from_bytes(&random::public::<16>())
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8; 16]) -> Self {
+        Self(hex(bytes))
     }
 
     pub fn as_str(&self) -> &str {

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod children;
 mod clients;
 mod error;
 mod id;
@@ -23,6 +24,7 @@ mod token;
 mod wrap;
 
 pub use accounts::{AccountSummary, Accounts, Unlocked};
+pub use children::CHILDREN_COUNT_MAX;
 pub use clients::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX, ClientRow, Registered, Session};
 pub use error::{Error, Result};
 pub use id::{AccountId, ClientId, VaultId};

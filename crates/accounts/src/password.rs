@@ -25,6 +25,16 @@ impl Password {
         }
     }
 
+    /// A password by the rule of Actual's apps, which have no least length: anything but nothing.
+    pub fn parse_any_length(text: impl Into<Zeroizing<String>>) -> Result<Self> {
+        let text = text.into();
+        if (1..=PASSWORD_BYTES_MAX).contains(&text.len()) {
+            Ok(Self(text))
+        } else {
+            Err(Error::InvalidPassword)
+        }
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -41,6 +51,12 @@ mod tests {
             Err(Error::InvalidPassword) => assert!(!is_accepted, "{length}"),
             Err(error) => panic!("{length}: {error}"),
         }
+    }
+
+    #[test]
+    fn any_length_but_none() {
+        let is_accepted = |length: usize| Password::parse_any_length("p".repeat(length)).is_ok();
+        assert_eq!([0, 1, 7, 1024, 1025].map(is_accepted), [false, true, true, true, false]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::error::Result;
 
 const FILE: &str = "accounts.sqlite";
 
-const MIGRATIONS: &[Migration] = &[TABLES, LIMITS];
+const MIGRATIONS: &[Migration] = &[TABLES, LIMITS, CHILDREN];
 
 const TABLES: Migration = Migration {
     version: 1,
@@ -57,6 +57,17 @@ const LIMITS: Migration = Migration {
         ALTER TABLE account ADD COLUMN messages_max INTEGER;
         ALTER TABLE account ADD COLUMN bytes_max INTEGER;
         ALTER TABLE account ADD COLUMN clients_max INTEGER;
+    ",
+};
+
+const CHILDREN: Migration = Migration {
+    version: 3,
+    sql: "
+        CREATE TABLE child (
+            vault TEXT PRIMARY KEY NOT NULL,
+            account_id INTEGER NOT NULL REFERENCES account ON DELETE CASCADE
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX child_by_account ON child (account_id);
     ",
 };
 

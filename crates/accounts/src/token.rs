@@ -8,6 +8,9 @@
 //! The hash says nothing about the wrapping key: HKDF's outputs for different infos are
 //! independent.
 //!
+//! Apps that were made for another server bring, or expect, tokens of another shape: a *foreign*
+//! text. Its token is HKDF-SHA256(text, info "warren foreign token 1"), so all else is the same.
+//!
 //! A token is looked up by its hash through an index, in time that depends on the hashes compared.
 //! That gives nothing away: to learn where a comparison ends, an attacker would have to choose
 //! hashes, and can only choose tokens; and a hash that was learned leads back neither to a token
@@ -30,6 +33,11 @@ use crate::wrap::WrappingKey;
 const PREFIX: &str = "warren_";
 const HASH_INFO: &[u8] = b"warren token hash 1";
 const WRAPPING_INFO: &[u8] = b"warren vault key 1";
+const FOREIGN_INFO: &[u8] = b"warren foreign token 1";
+
+/// A UUID has 36 characters, of which 122 bits are random.
+const FOREIGN_BYTES_MIN: usize = 32;
+const FOREIGN_BYTES_MAX: usize = 1_024;
 
 /// 32 bytes in base64 without padding.
 const BASE64_CHARACTERS: usize = 43;
@@ -57,6 +65,15 @@ impl Token {
         }
     }
 
+    /// The token of a text that another server gave, or that its apps expect: at least 122 random
+    /// bits, which is the caller's to see to. [`Error::InvalidToken`] if it is too short or long.
+    pub fn foreign(text: &str) -> Result<Self> {
+        if !(FOREIGN_BYTES_MIN..=FOREIGN_BYTES_MAX).contains(&text.len()) {
+            return Err(Error::InvalidToken);
+        }
+        Ok(Self(derive(text.as_bytes(), FOREIGN_INFO)))
+    }
+
     /// The text that the device keeps. Do not log it.
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + BASE64_CHARACTERS));
@@ -74,12 +91,17 @@ impl Token {
     }
 
     fn derive(&self, info: &[u8]) -> Zeroizing<[u8; 32]> {
-        let mut output = Zeroizing::new([0; 32]);
-        Hkdf::<Sha256>::new(None, self.0.as_ref())
-            .expand(info, output.as_mut())
-            .expect("32 bytes are one block of the expansion");
-        output
+        derive(self.0.as_ref(), info)
     }
+}
+
+/// HKDF-SHA256 (RFC 5869) without salt: what a secret is for one purpose, `info`.
+pub(crate) fn derive(secret: &[u8], info: &[u8]) -> Zeroizing<[u8; 32]> {
+    let mut output = Zeroizing::new([0; 32]);
+    Hkdf::<Sha256>::new(None, secret)
+        .expand(info, output.as_mut())
+        .expect("32 bytes are one block of the expansion");
+    output
 }
 
 #[cfg(test)]
@@ -107,6 +129,19 @@ mod tests {
             ["", "warren_", &zeros[..49], &zeros[7..], &not_canonical, &long, &padded, &spaced]
         {
             assert!(matches!(Token::parse(text), Err(Error::InvalidToken)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_text_is_one_token_of_its_own() {
+        let text = "7b0bd29a-2b62-4d3c-9d4c-0f3d3b6a4c11";
+        let token = Token::foreign(text).unwrap();
+        assert!(token.0 == Token::foreign(text).unwrap().0);
+        assert!(token.0 != Token::foreign(&text.replace('7', "8")).unwrap().0);
+        let warren = Token::generate().to_text();
+        assert!(Token::foreign(&warren).unwrap().0 != Token::parse(&warren).unwrap().0);
+        for text in ["", &text[..31], &"x".repeat(1_025)] {
+            assert!(matches!(Token::foreign(text), Err(Error::InvalidToken)), "{text:?}");
         }
     }
 

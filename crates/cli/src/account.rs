@@ -221,10 +221,15 @@ fn remove(arguments: &Remove, output: Output) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
     anyhow::ensure!(arguments.yes, "this destroys the vault of {login}: say --yes to do it");
     let house = House::open(&arguments.place)?;
-    let vault = house.accounts.remove(&login)?;
-    house.wait(house.vaults.remove(&vault))?;
-    output.line(format_args!("removed account {login} and its vault"));
-    output.value(&json!({"login": login.as_str(), "vault": vault.as_str()}))
+    let vaults = house.accounts.remove(&login)?;
+    for vault in &vaults {
+        house.wait(house.vaults.remove(vault))?;
+    }
+    let count = vaults.len() - 1;
+    let others = if count > 0 { format!(", and {count} that belong to it") } else { String::new() };
+    output.line(format_args!("removed account {login} and its vault{others}"));
+    let vaults: Vec<_> = vaults.iter().map(accounts::VaultId::as_str).collect();
+    output.value(&json!({"login": login.as_str(), "vault": vaults[0], "children": vaults[1..]}))
 }
 
 fn change(arguments: &Change, output: Output) -> anyhow::Result<()> {

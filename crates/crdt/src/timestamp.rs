@@ -97,6 +97,26 @@ impl Timestamp {
         timestamp.ok().filter(|t| t.millis() <= Self::MILLIS_MAX).ok_or(ParseTimestampError)
     }
 
+    /// The text form, ASCII: what [`fmt::Display`] writes, without an allocation.
+    pub fn to_text(self) -> [u8; Self::TEXT_LENGTH] {
+        let moment =
+            OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.millis()) * 1_000_000)
+                .expect("millis is within the years 1970 to 9999");
+        let (year, month, day) = moment.to_calendar_date();
+        let (hour, minute, second, milli) = moment.to_hms_milli();
+        let mut text = *b"0000-00-00T00:00:00.000Z-0000-0000000000000000";
+        decimal(&mut text[0..4], year.unsigned_abs());
+        decimal(&mut text[5..7], u32::from(u8::from(month)));
+        decimal(&mut text[8..10], u32::from(day));
+        decimal(&mut text[11..13], u32::from(hour));
+        decimal(&mut text[14..16], u32::from(minute));
+        decimal(&mut text[17..19], u32::from(second));
+        decimal(&mut text[20..23], u32::from(milli));
+        hex(&mut text[25..29], u64::from(self.counter()), b"0123456789ABCDEF");
+        hex(&mut text[30..46], self.node().0, b"0123456789abcdef");
+        text
+    }
+
     /// Whether it stands for a row that was there before its table was tracked.
     pub fn is_baseline(self) -> bool {
         self.millis() < Baseline::MILLIS_END
@@ -105,14 +125,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let moment =
-            OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.millis()) * 1_000_000)
-                .expect("millis is within the years 1970 to 9999");
-        let (year, month, day) = moment.to_calendar_date();
-        let (hour, minute, second, milli) = moment.to_hms_milli();
-        let month = u8::from(month);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")?;
-        write!(f, "-{:04X}-{}", self.counter(), self.node())
+        f.write_str(str::from_utf8(&self.to_text()).expect("a timestamp's text is ASCII"))
     }
 }
 
@@ -129,7 +142,23 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, ParseTimestampError> {
         let parsed = parse_lenient(text).ok_or(ParseTimestampError)?;
         // Writing it again is the whole definition of canonical: case, signs, spaces, separators.
-        if parsed.to_string() == text { Ok(parsed) } else { Err(ParseTimestampError) }
+        if parsed.to_text() == text.as_bytes() { Ok(parsed) } else { Err(ParseTimestampError) }
+    }
+}
+
+/// Fills `text` with the last digits of `number`.
+fn decimal(text: &mut [u8], mut number: u32) {
+    for digit in text.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}
+
+/// Fills `text` with the last digits of `number`.
+fn hex(text: &mut [u8], mut number: u64, digits: &[u8; 16]) {
+    for digit in text.iter_mut().rev() {
+        *digit = digits[(number % 16) as usize];
+        number /= 16;
     }
 }
 

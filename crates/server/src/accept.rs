@@ -23,6 +23,7 @@ use tower::ServiceExt;
 
 use crate::app::App;
 use crate::extract::Peer;
+use crate::gateway::Address;
 use crate::socket::{self, Socket};
 
 /// Less than the 30 seconds that orchestrators wait before they kill.
@@ -32,21 +33,24 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A head with a token, and whatever proxies add to it.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
-pub(crate) async fn serve(
-    listener: TcpListener,
-    router: Router,
-    app: &Arc<App>,
-    shutdown: impl Future<Output = ()>,
-) {
+/// A socket, and what answers on it.
+pub(crate) struct Listener {
+    pub(crate) socket: TcpListener,
+    pub(crate) router: Router,
+    /// A connection closes if in this time no head arrives.
+    pub(crate) idle_max: Duration,
+}
+
+pub(crate) async fn serve(listener: Listener, app: &Arc<App>, shutdown: impl Future<Output = ()>) {
+    let Listener { socket, router, idle_max } = listener;
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(app.config.request_timeout);
+    http.timer(TokioTimer::new()).header_read_timeout(idle_max);
     http.max_header_size(HEAD_BYTES_MAX);
-    let permits = Arc::new(Semaphore::new(app.config.connections_max));
     let graceful = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);
     loop {
         let (permit, accepted) = tokio::select! {
-            next = accept(&listener, &permits) => next,
+            next = accept(&socket, &app.connections) => next,
             () = &mut shutdown => break,
         };
         match accepted {
@@ -66,19 +70,19 @@ pub(crate) async fn serve(
             }
         }
     }
-    drop(listener);
+    drop(socket);
     if tokio::time::timeout(SHUTDOWN_MAX, graceful.shutdown()).await.is_err() {
         tracing::warn!("stopped with requests under way");
     }
 }
 
 async fn accept(
-    listener: &TcpListener,
+    socket: &TcpListener,
     permits: &Arc<Semaphore>,
 ) -> (OwnedSemaphorePermit, std::io::Result<TcpStream>) {
     let permit = Arc::clone(permits).acquire_owned().await;
     let permit = permit.expect("nobody closes the semaphore");
-    (permit, listener.accept().await.map(|(stream, _)| stream))
+    (permit, socket.accept().await.map(|(stream, _)| stream))
 }
 
 /// Answers one connection's requests until it closes.
@@ -93,6 +97,7 @@ async fn connection(http: http1::Builder, watcher: Watcher, stream: TcpStream, r
     let socket = Socket::new(stream, Arc::clone(&is_refused));
     let peer = Peer { address, is_refused };
     let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Address(address));
         request.extensions_mut().insert(peer.clone());
         router.clone().oneshot(request)
     });

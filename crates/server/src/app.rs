@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use accounts::{Accounts, Session};
 use engine::Databases;
-use protocol::ErrorCode;
 use sync_store::{Files, Postgres, Quota, Vaults};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;
-use crate::error::{Refusal, Result};
+use crate::error::{Overload, Refusal, Result};
 use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 
@@ -34,6 +33,8 @@ pub(crate) struct App {
     pub(crate) vaults: Vaults,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) metrics: Metrics,
+    /// Connections that there is room for, on all listeners together.
+    pub(crate) connections: Arc<Semaphore>,
     passwords: Arc<Semaphore>,
     comparisons: Arc<Semaphore>,
     /// KiB of bodies that there is room for.
@@ -54,6 +55,7 @@ impl App {
         Ok(Self {
             listeners: Arc::new(Listeners::new(of_account, of_all)),
             metrics: Metrics::new(),
+            connections: turns(config.connections_max),
             passwords: turns(cores),
             comparisons: turns(cores),
             bodies: turns(BODIES_KIB_MAX as usize),
@@ -66,18 +68,16 @@ impl App {
 
     /// A turn to compare sets; it ends when it is dropped.
     pub(crate) async fn comparison(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        turn(&self.comparisons, "too many comparisons are under way").await
+        Ok(turn(&self.comparisons, "too many comparisons are under way").await?)
     }
 
     /// Room for a body of so many bytes; it is given back when this is dropped.
-    pub(crate) async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(crate) async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Overload> {
         let kib = u32::try_from(bytes >> 10).map_or(BODIES_KIB_MAX, |kib| kib + 1);
         let room = Arc::clone(&self.bodies).acquire_many_owned(kib.min(BODIES_KIB_MAX));
         match tokio::time::timeout(self.config.request_timeout, room).await {
             Ok(room) => Ok(room.expect("nobody closes the semaphore")),
-            Err(_elapsed) => {
-                Err(Refusal::new(ErrorCode::Busy, "too many large requests are under way"))
-            }
+            Err(_elapsed) => Err(Overload::Busy("too many large requests are under way")),
         }
     }
 
@@ -96,9 +96,18 @@ impl App {
         F: FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
         T: Send + 'static,
     {
+        self.in_turn(work).await?
+    }
+
+    /// [`Self::with_password`], whatever the work returns.
+    pub(crate) async fn in_turn<T, F>(self: &Arc<Self>, work: F) -> Result<T, Overload>
+    where
+        F: FnOnce(&Self) -> T + Send + 'static,
+        T: Send + 'static,
+    {
         let turn = turn(&self.passwords, "too many logins are under way").await?;
         let app = Arc::clone(self);
-        blocking(move || {
+        detached(move || {
             // Kept by the work, not by the request, which may be gone long before.
             let _turn = turn;
             work(&app)
@@ -107,10 +116,13 @@ impl App {
     }
 }
 
-async fn turn(turns: &Arc<Semaphore>, busy: &'static str) -> Result<OwnedSemaphorePermit, Refusal> {
+async fn turn(
+    turns: &Arc<Semaphore>,
+    busy: &'static str,
+) -> Result<OwnedSemaphorePermit, Overload> {
     match tokio::time::timeout(TURN_WAIT_MAX, Arc::clone(turns).acquire_owned()).await {
         Ok(turn) => Ok(turn.expect("nobody closes the semaphore")),
-        Err(_elapsed) => Err(Refusal::new(ErrorCode::Busy, busy)),
+        Err(_elapsed) => Err(Overload::Busy(busy)),
     }
 }
 
@@ -120,10 +132,19 @@ where
     F: FnOnce() -> Result<T, Refusal> + Send + 'static,
     T: Send + 'static,
 {
+    detached(work).await?
+}
+
+/// [`blocking`], whatever the work returns.
+pub(crate) async fn detached<T, F>(work: F) -> Result<T, Overload>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
     match spawn_blocking(work).await {
-        Ok(result) => result,
+        Ok(result) => Ok(result),
         // Caught by the router's outermost layer, like any handler's panic.
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_cancelled) => Err(Refusal::new(ErrorCode::Unavailable, "the server is stopping")),
+        Err(_cancelled) => Err(Overload::Stopping),
     }
 }

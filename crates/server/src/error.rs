@@ -30,6 +30,25 @@ pub enum Error {
     Store(#[from] sync_store::Error),
 }
 
+/// Why the server does not get to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Overload {
+    /// Others wait already: try again.
+    #[error("{0}")]
+    Busy(&'static str),
+    #[error("the server is stopping")]
+    Stopping,
+}
+
+impl From<Overload> for Refusal {
+    fn from(overload: Overload) -> Self {
+        match overload {
+            Overload::Busy(what) => Self::new(ErrorCode::Busy, what),
+            Overload::Stopping => Self::new(ErrorCode::Unavailable, overload.to_string()),
+        }
+    }
+}
+
 /// Why a request is refused.
 #[derive(Debug)]
 pub(crate) struct Refusal {

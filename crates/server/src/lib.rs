@@ -20,6 +20,7 @@ mod clock;
 mod config;
 mod error;
 mod extract;
+mod gateway;
 mod handlers;
 mod listeners;
 mod metrics;
@@ -33,32 +34,55 @@ use std::sync::Arc;
 
 use sync_store::Postgres;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
+use crate::accept::Listener;
 use crate::app::App;
 pub use crate::config::{AdminToken, Config, Limits};
-pub use crate::error::{Error, Result};
+pub use crate::error::{Error, Overload, Result};
+pub use crate::gateway::{Address, Gateway, Place, Services, Unread};
 
 /// A server that listens, and answers once it runs.
 pub struct Server {
-    listener: TcpListener,
+    socket: TcpListener,
     address: SocketAddr,
+    gateways: Vec<Gateway>,
+    /// Of gateways that have their own.
+    listeners: Vec<Listener>,
     app: Arc<App>,
 }
 
 impl Server {
     /// Opens the data directory and takes the address.
     pub async fn bind(config: Config) -> Result<Self> {
-        let address = config.listen;
-        let listener = TcpListener::bind(address).await;
-        let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
-        let (address, listener) = bound.map_err(|source| Error::Listen { address, source })?;
+        let (address, socket) = listen(config.listen).await?;
         let postgres = match &config.postgres {
             Some(url) => Some(Postgres::connect(url).await?),
             None => None,
         };
         let app = tokio::task::spawn_blocking(|| App::open(config, postgres)).await;
         let app = app.expect("opening does not panic")?;
-        Ok(Self { listener, address, app: Arc::new(app) })
+        let (gateways, listeners, app) = (Vec::new(), Vec::new(), Arc::new(app));
+        Ok(Self { socket, address, gateways, listeners, app })
+    }
+
+    /// What a gateway is made of.
+    pub fn services(&self) -> Services {
+        Services(Arc::clone(&self.app))
+    }
+
+    /// Lets other servers' apps in; returns where they find it.
+    pub async fn add_gateway(&mut self, gateway: Gateway) -> Result<SocketAddr> {
+        let Place::Listener(address) = gateway.place else {
+            self.gateways.push(gateway);
+            return Ok(self.address);
+        };
+        let Gateway { router, idle_max, .. } = gateway;
+        let (address, socket) = listen(address).await?;
+        let router = gateway::surround(router, &self.app);
+        self.listeners.push(Listener { socket, router, idle_max });
+        Ok(address)
     }
 
     /// Where it listens: the port that was given, or the one that the system chose for port 0.
@@ -69,21 +93,38 @@ impl Server {
     /// Answers requests until `shutdown` is ready, then finishes those that it has taken, and
     /// closes every vault.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
-        let router = router::router(Arc::clone(&self.app));
-        let upkeep = tokio::spawn(metrics::upkeep(Arc::clone(&self.app)));
-        let listeners = Arc::clone(&self.app.listeners);
-        let shutdown = async move {
-            shutdown.await;
-            // Nobody's answer is waited for that ends by itself never.
-            listeners.close();
-        };
-        accept::serve(self.listener, router, &self.app, shutdown).await;
+        let Self { socket, gateways, mut listeners, app, .. } = self;
+        let router = router::router(Arc::clone(&app), &gateways);
+        let idles = gateways.iter().map(|gateway| gateway.idle_max);
+        let idle_max = idles.fold(app.config.request_timeout, Ord::max);
+        listeners.push(Listener { socket, router, idle_max });
+        let upkeep = tokio::spawn(metrics::upkeep(Arc::clone(&app)));
+        let (stop, stopped) = watch::channel(());
+        let mut serving = JoinSet::new();
+        for listener in listeners {
+            let (app, mut stopped) = (Arc::clone(&app), stopped.clone());
+            // An error says that the sender is gone, which is the end, too.
+            let shutdown = async move { drop(stopped.changed().await) };
+            serving.spawn(async move { accept::serve(listener, &app, shutdown).await });
+        }
+        shutdown.await;
+        // Nobody's answer is waited for that ends by itself never.
+        app.listeners.close();
+        drop(stop);
+        while let Some(served) = serving.join_next().await {
+            served.expect("accepting does not panic");
+        }
         upkeep.abort();
-        let app = self.app;
         let closed = tokio::task::spawn_blocking(move || app.databases.shutdown());
         closed.await.expect("closing does not panic");
         Ok(())
     }
+}
+
+async fn listen(address: SocketAddr) -> Result<(SocketAddr, TcpListener)> {
+    let socket = TcpListener::bind(address).await;
+    let bound = socket.and_then(|socket| Ok((socket.local_addr()?, socket)));
+    bound.map_err(|source| Error::Listen { address, source })
 }
 
 /// Binds and runs.

@@ -23,6 +23,7 @@ use crate::app::App;
 use crate::clock;
 use crate::error::Refusal;
 use crate::extract::{Encoding, Peer};
+use crate::gateway::Unread;
 
 /// An answer's body, encoded.
 pub(crate) struct Reply {
@@ -79,13 +80,14 @@ pub(crate) async fn finish(
     let started = clock::now();
     let mut response = next.run(request).await;
     let refusal = response.extensions_mut().remove::<Arc<Refusal>>();
-    peer.is_refused.store(refusal.is_some() && has_body, Ordering::Relaxed);
+    let is_unread = response.extensions_mut().remove::<Unread>().is_some();
+    let is_refused = (refusal.is_some() || is_unread) && has_body;
+    peer.is_refused.store(is_refused, Ordering::Relaxed);
+    if is_refused {
+        // Whatever of it has not been read, nobody will read: the client needs another connection.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Some(refusal) = refusal {
-        if has_body {
-            // Whatever of it has not been read, nobody will read: the client needs another
-            // connection.
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        }
         if let Some(cause) = &refusal.cause {
             tracing::error!(%method, route, code = %refusal.code, %cause, "request refused");
         }

@@ -8,10 +8,12 @@ use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::gateway::{Gateway, Place};
 use crate::handlers::{accounts, clients, events, health, reconcile, sync};
 use crate::{openapi, respond};
 
-pub(crate) fn router(app: Arc<App>) -> Router {
+/// The API, and the gateways that are under a path.
+pub(crate) fn router(app: Arc<App>, gateways: &[Gateway]) -> Router {
     let routes = OpenApiRouter::with_openapi(openapi::base())
         .merge(accounts::router())
         .merge(clients::router())
@@ -22,7 +24,13 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(openapi::router());
     let (router, document) = routes.split_for_parts();
     let document = openapi::Document::new(&document, &app.config);
-    router
+    let under_path = |router: Router<_>, gateway: &Gateway| match gateway.place {
+        Place::Path(path) => router.nest_service(path, gateway.router.clone()),
+        Place::Listener(_) => router,
+    };
+    gateways
+        .iter()
+        .fold(router, under_path)
         .fallback(respond::not_found)
         .method_not_allowed_fallback(respond::method_not_allowed)
         .layer(Extension(document))

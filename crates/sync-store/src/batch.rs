@@ -49,6 +49,26 @@ impl Batch {
         }
     }
 
+    /// Of messages with one timestamp the first stays, whatever the others say.
+    pub fn of_first(mut messages: Vec<Message>) -> Self {
+        let count = messages.len();
+        // Stable: what came first stays first.
+        messages.sort_by_key(|message| message.timestamp);
+        messages.dedup_by_key(|message| message.timestamp);
+        let repeated = (count - messages.len()) as u64;
+        let entries = Vec::with_capacity(messages.len());
+        let mut batch = Self { entries, repeated, ..Self::default() };
+        for message in messages {
+            batch.push(message);
+        }
+        batch
+    }
+
+    /// The timestamps, in order.
+    pub fn timestamps(&self) -> impl Iterator<Item = Timestamp> {
+        self.entries.iter().map(|entry| entry.message.timestamp)
+    }
+
     fn push(&mut self, message: Message) {
         let fingerprint = Fingerprint::of(message.timestamp, &message.content);
         let entry = Entry { message, fingerprint };

@@ -30,6 +30,9 @@ pub enum Error {
         limit: u64,
         wanted: u64,
     },
+    /// The gateway would not have it. Nothing of the request is stored.
+    #[error("declined: {0}")]
+    Declined(Cause),
     /// The database server has too much to do, or another transaction was in the way: try again.
     #[error("PostgreSQL is busy: {}", chain(&**.0))]
     Busy(Cause),

@@ -4,13 +4,15 @@
 //! arrival number, and "what came after number n" is a range scan. The fingerprint of the whole
 //! set, and of each window of time, is kept up to date in the transaction that stores the messages.
 //!
-//! [`SyncStore`] says what a vault does; [`Vaults`] opens them, where they are kept: as files of
+//! [`SyncStore`] says what a vault does, [`GatewayStore`] what it does for other servers' apps; [`Vaults`] opens them, where they are kept: as files of
 //! their own (`sqlite`), or as rows of a PostgreSQL database (`postgres`).
 //!
 //! # Invariants
 //! - A timestamp is in the set, the digests and the counts exactly once, or in none of them.
-//! - The first content for a timestamp stays; a request with another one is refused as a whole.
-//! - Arrival numbers count up from 1 and are never given twice: rows are never deleted.
+//! - The first content for a timestamp stays; a request with another one is refused as a whole,
+//!   or, from a gateway whose apps seal anew what they send again, passed over.
+//! - Arrival numbers count up from 1 and are never given twice. Rows are never deleted, but by a
+//!   gateway that clears the vault.
 //!
 //! # Not here
 //! - Who may open a vault, and its key → `accounts`. Batching, commits, open handles → `engine`.
@@ -19,6 +21,7 @@
 mod batch;
 mod client;
 mod error;
+mod gateway;
 mod reconcile;
 
 mod postgres;
@@ -30,6 +33,7 @@ mod vaults;
 pub use batch::Batch;
 pub use client::{Client, Seen};
 pub use error::{Cause, Error, Result, TIMESTAMPS_NAMED_MAX};
+pub use gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded};
 
 pub use postgres::{Postgres, plproxy_sql, schema_sql};
 pub use reconcile::{Claim, Finding, Holds, reconcile};

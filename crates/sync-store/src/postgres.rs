@@ -11,6 +11,7 @@
 //! - What PostgreSQL acknowledged is as safe as its `synchronous_commit` says; only notes about
 //!   devices are written with less.
 
+mod gateway;
 mod install;
 mod pool;
 mod rows;

@@ -7,6 +7,7 @@
 
 mod clients;
 mod files;
+mod gateway;
 mod messages;
 mod schema;
 mod windows;

@@ -11,13 +11,14 @@ use crdt::{Fingerprint, Message, Timestamp, Window};
 use crate::batch::Batch;
 use crate::client::{Client, Seen};
 use crate::error::Result;
+use crate::gateway::GatewayStore;
 
 /// An open vault. Cheap to clone.
 pub type Vault = Arc<dyn SyncStore>;
 
 /// One user's messages and devices. No call touches another user's.
 #[async_trait]
-pub trait SyncStore: Send + Sync {
+pub trait SyncStore: GatewayStore {
     /// Stores what is new, all or nothing, and answers when it is on the disk.
     ///
     /// `TimestampConflict` if a timestamp has another content already, `QuotaExceeded` if the new

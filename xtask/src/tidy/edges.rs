@@ -26,6 +26,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sync-store", &["accounts", "engine", "crdt"]),
     ("replica", &["protocol", "crdt", "sqlite3mc-sys"]),
     ("server", &["sync-store", "accounts", "engine", "protocol", "crdt"]),
+    ("actual", &["server", "sync-store", "accounts", "engine", "crdt"]),
     // Starts database servers, for tests and benchmarks only.
     ("postgres-lab", &[]),
     (
@@ -44,6 +45,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "actual",
             "bench",
             "doctor",
             "server",

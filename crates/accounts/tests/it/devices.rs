@@ -130,3 +130,17 @@ fn an_account_has_the_default_s_limits_or_its_own() {
     let nobody = fixture.accounts.change_limits(&login("bob"), |_| {});
     assert!(matches!(nobody, Err(Error::NotFound)));
 }
+
+#[test]
+fn a_device_may_bring_its_token() {
+    let fixture = Fixture::new();
+    let ada = fixture.add("ada");
+    let text = "0d3cb2f4-8b8b-4f3e-a3c9-3d2a7a0f1e55";
+    let token = Token::foreign(text).unwrap();
+    assert!(is_unknown(&fixture, &token));
+    let client = fixture.accounts.register_token(&ada, &token, None, NOW).unwrap();
+    let again = Token::foreign(text).unwrap();
+    assert_eq!(fixture.accounts.authenticate(&again).unwrap().client_id, client);
+    let unlocked = fixture.accounts.unlock_by_token(&again).unwrap();
+    assert_eq!(unlocked.key.as_bytes(), ada.key.as_bytes());
+}

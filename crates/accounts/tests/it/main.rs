@@ -12,6 +12,7 @@ use engine::{Databases, Limits};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+mod children;
 mod devices;
 mod passwords;
 mod secrets;

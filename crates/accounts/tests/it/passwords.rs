@@ -207,7 +207,7 @@ fn a_removed_account_is_gone_and_its_id_is_not_used_again() {
     let fixture = Fixture::new();
     let ada = fixture.add("ada");
     let device = fixture.register(&ada, None);
-    assert_eq!(fixture.accounts.remove(&login("ada")).unwrap(), ada.vault);
+    assert_eq!(fixture.accounts.remove(&login("ada")).unwrap(), std::slice::from_ref(&ada.vault));
 
     assert!(is_unknown(&fixture, &device.token));
     let unlocked = fixture.accounts.unlock(&login("ada"), &password("ada"), NOW, None);
@@ -241,4 +241,31 @@ fn two_processes_on_one_file_agree() {
     assert!(is_unknown(&fixture, &device.token));
     other.remove(&login("ada")).unwrap();
     assert_eq!(fixture.accounts.list().unwrap(), []);
+}
+
+#[test]
+fn a_device_replaces_the_password_and_all_others_end() {
+    let fixture = Fixture::new();
+    let (ada, bob) = (fixture.add("ada"), fixture.add("bob"));
+    let phone = fixture.register(&ada, None);
+    let laptop = fixture.register(&ada, Some(&phone.client_id));
+    let of_bob = fixture.register(&bob, None);
+
+    let unlocked = fixture.accounts.unlock_by_token(&laptop.token).unwrap();
+    let new = Password::parse_any_length("x".to_owned()).unwrap();
+    let staying = &laptop.client_id;
+    let revoked = fixture.accounts.replace_password(&unlocked, &new, staying).unwrap();
+    assert_eq!(revoked, [phone.client_id]);
+    assert!(is_unknown(&fixture, &phone.token));
+    for device in [&laptop, &of_bob] {
+        assert!(!is_unknown(&fixture, &device.token));
+    }
+    let old = fixture.accounts.unlock(&login("ada"), &password("ada"), NOW, None);
+    assert!(matches!(old, Err(Error::WrongPassword)), "{old:?}");
+    let by_new = fixture.accounts.unlock(&login("ada"), &new, NOW, None).unwrap();
+    assert_eq!(by_new.key.as_bytes(), ada.key.as_bytes());
+
+    fixture.accounts.remove(&login("ada")).unwrap();
+    let gone = fixture.accounts.replace_password(&unlocked, &new, staying);
+    assert!(matches!(gone, Err(Error::NotFound)), "{gone:?}");
 }

@@ -21,7 +21,27 @@ pub(super) fn store(
         windows::rebuild(db)?;
     }
     let before = state(db)?;
-    let known = insert_all(db, batch, before.cursor)?;
+    let Known { sums: known, clashes, .. } = insert_all(db, batch, before.cursor)?;
+    if !clashes.is_empty() {
+        return Err(Error::TimestampConflict { timestamps: clashes });
+    }
+    let after = add(db, batch, &known, before, quota)?;
+    let new = after.cursor - before.cursor;
+    if let Some(seen) = seen {
+        let sent = batch.sum.count + batch.repeated;
+        clients::pushed(db, seen, sent, before.cursor, after.cursor)?;
+    }
+    Ok(Stored { stored: new, known: known.sum.count + batch.repeated, after })
+}
+
+/// Records what is in `batch` and was not known.
+pub(super) fn add(
+    db: &Connection,
+    batch: &Batch,
+    known: &Batch,
+    before: State,
+    quota: Quota,
+) -> Result<State> {
     let mut new = batch.sum;
     new -= known.sum;
     let mut after = before;
@@ -33,11 +53,7 @@ pub(super) fn store(
         write_state(db, after)?;
         windows::add(db, &batch.windows, &known.windows)?;
     }
-    if let Some(seen) = seen {
-        let sent = batch.sum.count + batch.repeated;
-        clients::pushed(db, seen, sent, before.cursor, after.cursor)?;
-    }
-    Ok(Stored { stored: new.count, known: known.sum.count + batch.repeated, after })
+    Ok(after)
 }
 
 fn check(after: State, quota: Quota) -> Result<()> {
@@ -52,18 +68,27 @@ fn check(after: State, quota: Quota) -> Result<()> {
     Ok(())
 }
 
-/// Inserts what is new, with the arrival numbers after `cursor`. Returns what is not, as a batch
-/// without entries.
-fn insert_all(db: &Connection, batch: &Batch, cursor: u64) -> Result<Batch> {
+/// What of a batch was there already.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Without entries.
+    pub(super) sums: Batch,
+    /// Places in the batch, in order.
+    pub(super) places: Vec<usize>,
+    /// Of those with another content, the first [`TIMESTAMPS_NAMED_MAX`].
+    clashes: Vec<Timestamp>,
+}
+
+/// Inserts what is new, with the arrival numbers after `cursor`. Returns what is not.
+pub(super) fn insert_all(db: &Connection, batch: &Batch, cursor: u64) -> Result<Known> {
     let mut insert = db.prepare_cached(
         "INSERT INTO message (seq, timestamp, hash, content) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (timestamp) DO NOTHING",
     )?;
     let mut find = db.prepare_cached("SELECT hash FROM message WHERE timestamp = ?1")?;
-    let mut known = Batch::default();
-    let mut conflicts = Vec::new();
+    let mut known = Known::default();
     let mut seq = to_column(cursor);
-    for entry in &batch.entries {
+    for (place, entry) in batch.entries.iter().enumerate() {
         let Entry { message: Message { timestamp, content }, fingerprint } = entry;
         insert.raw_bind_parameter(1, seq + 1)?;
         insert.raw_bind_parameter(2, &timestamp.to_bytes()[..])?;
@@ -73,21 +98,14 @@ fn insert_all(db: &Connection, batch: &Batch, cursor: u64) -> Result<Batch> {
             seq += 1;
             continue;
         }
+        known.sums.add(entry);
+        known.places.push(place);
         let hash: [u8; 16] = find.query_row([&timestamp.to_bytes()[..]], |row| row.get(0))?;
-        if hash == fingerprint.digest_bytes() {
-            known.add(entry);
-        } else {
-            conflicts.push(*timestamp);
-            if conflicts.len() == TIMESTAMPS_NAMED_MAX {
-                break;
-            }
+        if hash != fingerprint.digest_bytes() && known.clashes.len() < TIMESTAMPS_NAMED_MAX {
+            known.clashes.push(*timestamp);
         }
     }
-    if conflicts.is_empty() {
-        Ok(known)
-    } else {
-        Err(Error::TimestampConflict { timestamps: conflicts })
-    }
+    Ok(known)
 }
 
 pub(super) fn is_damaged(db: &Connection) -> Result<bool> {
@@ -153,7 +171,7 @@ pub(super) fn page(
     Ok(Page { messages: slices(contents, &ends), cursor: last, more: last < newest, fingerprint })
 }
 
-fn slices(contents: Vec<u8>, ends: &[(Timestamp, usize)]) -> Vec<Message> {
+pub(super) fn slices(contents: Vec<u8>, ends: &[(Timestamp, usize)]) -> Vec<Message> {
     let contents = Bytes::from(contents);
     let mut start = 0;
     let slice = |&(timestamp, end): &(Timestamp, usize)| {

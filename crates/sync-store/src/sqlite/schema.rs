@@ -7,7 +7,9 @@ pub const APPLICATION_ID: u32 = 0x5741_5256;
 
 /// The BLOB that may be long stands last, so that reading the columns before it needs no overflow
 /// page.
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
+pub(crate) const MIGRATIONS: &[Migration] = &[MESSAGES, GATEWAY];
+
+const MESSAGES: Migration = Migration {
     version: 1,
     sql: "
         PRAGMA application_id = 0x57415256;
@@ -46,7 +48,16 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
             created_ms INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
     ",
-}];
+};
+
+/// A piece's `id` is its blob's, and its number in the low 20 bits.
+const GATEWAY: Migration = Migration {
+    version: 2,
+    sql: "
+        CREATE TABLE record (id INTEGER PRIMARY KEY CHECK (id = 1), content BLOB NOT NULL) STRICT;
+        CREATE TABLE piece (id INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT;
+    ",
+};
 
 /// A counter or a time as SQLite keeps it. Those of this crate come from counting and from clocks;
 /// what a request names may be larger, and means "past everything" then.

@@ -1,0 +1,125 @@
+//! The trie's bytes in a record (`docs/formats/15-actual.md`).
+//!
+//! ```text
+//! trie = 10 | node                     10: no messages
+//! node = tag [hash] node{0..3}         hash: 4 bytes, big-endian
+//! tag  = bit 0, 1, 2: it has child 0, 1, 2; bit 3: hash follows
+//! ```
+//! Without bit 3 the hash is the XOR of the children's. That holds for every node under which
+//! nothing was pruned and no key ends, so that most nodes take one byte.
+//!
+//! # Invariants
+//! - A trie has one encoding; a decoder accepts no other, and no beginning of one.
+
+use super::json::Json;
+use super::{KEY_DIGITS_MAX, NONE, Trie, Visit};
+
+/// The tag of the trie without messages.
+const EMPTY: u8 = 0x10;
+/// In a tag: a bit for each child.
+const CHILDREN: u8 = 0x07;
+/// In a tag: the hash follows.
+const HAS_HASH: u8 = 0x08;
+
+/// Bytes that are no trie's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the trie's bytes are damaged")]
+pub struct DamagedTrie;
+
+impl Trie {
+    /// Appends the bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        if self.nodes.is_empty() {
+            out.push(EMPTY);
+        } else {
+            self.encode_node(0, out);
+        }
+    }
+
+    fn encode_node(&self, index: usize, out: &mut Vec<u8>) {
+        let node = self.nodes[index];
+        let (mut tag, mut sum) = (0, 0);
+        for (digit, child) in node.children.into_iter().enumerate() {
+            if child != NONE {
+                tag |= 1 << digit;
+                sum ^= self.nodes[child as usize].hash;
+            }
+        }
+        if sum == node.hash {
+            out.push(tag);
+        } else {
+            out.push(tag | HAS_HASH);
+            out.extend_from_slice(&node.hash.to_be_bytes());
+        }
+        for child in node.children.into_iter().filter(|child| *child != NONE) {
+            self.encode_node(child as usize, out);
+        }
+    }
+
+    /// Reads what [`Self::encode`] wrote, all of it.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DamagedTrie> {
+        let mut trie = Self::new();
+        walk(bytes, &mut trie)?;
+        Ok(trie)
+    }
+
+    /// Appends the JSON of an encoded trie, without the trie; appends something on an error too.
+    pub fn write_json_of(bytes: &[u8], out: &mut String) -> Result<(), DamagedTrie> {
+        if walk(bytes, &mut Json::new(out))?.is_none() {
+            out.push_str("{}");
+        }
+        Ok(())
+    }
+
+    /// [`Self::root`] of an encoded trie, without the trie.
+    pub fn root_of(bytes: &[u8]) -> Result<Option<i32>, DamagedTrie> {
+        walk(bytes, &mut ())
+    }
+}
+
+/// Reads a trie, calling `visit` for each node; answers with the root's hash.
+fn walk(mut bytes: &[u8], visit: &mut impl Visit) -> Result<Option<i32>, DamagedTrie> {
+    if bytes == [EMPTY] {
+        return Ok(None);
+    }
+    let root = read_node(&mut bytes, visit, None, 0)?;
+    if bytes.is_empty() { Ok(Some(root)) } else { Err(DamagedTrie) }
+}
+
+fn read_node<V: Visit>(
+    bytes: &mut &[u8],
+    visit: &mut V,
+    parent: Option<(V::Place, u8)>,
+    depth: usize,
+) -> Result<i32, DamagedTrie> {
+    let (tag, rest) = bytes.split_first().ok_or(DamagedTrie)?;
+    *bytes = rest;
+    let is_too_deep = depth == KEY_DIGITS_MAX && tag & CHILDREN != 0;
+    if tag & !(CHILDREN | HAS_HASH) != 0 || is_too_deep {
+        return Err(DamagedTrie);
+    }
+    let mut hash = None;
+    if tag & HAS_HASH != 0 {
+        let (four, rest) = bytes.split_first_chunk().ok_or(DamagedTrie)?;
+        *bytes = rest;
+        hash = Some(i32::from_be_bytes(*four));
+    }
+    let place = visit.open(parent);
+    let mut sum = 0;
+    for digit in (0..3).filter(|digit| tag & 1 << digit != 0) {
+        sum ^= read_node(bytes, visit, Some((place, digit)), depth + 1)?;
+    }
+    if hash == Some(sum) {
+        return Err(DamagedTrie);
+    }
+    let hash = hash.unwrap_or(sum);
+    visit.close(place, hash);
+    Ok(hash)
+}
+
+/// For the root's hash alone.
+impl Visit for () {
+    type Place = ();
+    fn open(&mut self, _: Option<((), u8)>) {}
+    fn close(&mut self, (): (), _: i32) {}
+}
