@@ -194,6 +194,15 @@ one caller  1,000 (900–1,100)  1.00 (0.90–1.10)";
     }
 
     #[test]
+    fn an_aim_says_where_it_was_met() {
+        let expected = "\
+Aim: transactions a second, at least 2 times the baseline; met: transfers 3.00 (2.90–3.10)
+Aim: memory, MB, at most 0.5 times the baseline; missed: transfers 3.00 (2.90–3.10)
+";
+        assert_eq!(aims(&sample::aims()), expected);
+    }
+
+    #[test]
     fn a_configuration_tells_how_it_differs_from_the_baseline() {
         let configured = |name: &str, settings: &[(&str, &str, bool)]| Configured {
             name: name.to_owned(),

@@ -40,7 +40,7 @@ pub(super) fn content(index: u64) -> Bytes {
         4 => ("category", "0:".to_owned()),
         5 => ("notes", "0:".to_owned()),
         6 => ("imported_description", format!("S:Shop {}", mixed(transaction) % 1_000_000)),
-        7 => ("financial_id", format!("S:{:012}", transaction)),
+        7 => ("financial_id", format!("S:{transaction:012}")),
         8 => ("cleared", "N:1".to_owned()),
         _ => ("sort_order", format!("N:{}", SORT_ORDER + transaction)),
     };

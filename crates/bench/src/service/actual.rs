@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ::actual::wire::{MessageEnvelope, SYNC_MEDIA_TYPE, SyncRequest, SyncResponse};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use crdt::{Message, Node, Timestamp};
@@ -18,42 +19,9 @@ use crate::http::Connection;
 
 /// Later than what other devices push at the same time.
 const AHEAD_MS: u64 = 1_000_000;
-const SYNC: &str = "application/actual-sync";
 /// It allows one address 500 requests a minute, so each request names another: what is measured
 /// is its speed, not its limit.
 static ADDRESS: AtomicU32 = AtomicU32::new(0);
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Envelope {
-    #[prost(string, tag = "1")]
-    timestamp: String,
-    #[prost(bool, tag = "2")]
-    is_encrypted: bool,
-    #[prost(bytes = "bytes", tag = "3")]
-    content: Bytes,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct SyncRequest {
-    #[prost(message, repeated, tag = "1")]
-    messages: Vec<Envelope>,
-    #[prost(string, tag = "2")]
-    file_id: String,
-    #[prost(string, tag = "3")]
-    group_id: String,
-    #[prost(string, tag = "5")]
-    key_id: String,
-    #[prost(string, tag = "6")]
-    since: String,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct SyncResponse {
-    #[prost(message, repeated, tag = "1")]
-    messages: Vec<Envelope>,
-    #[prost(string, tag = "2")]
-    merkle: String,
-}
 
 #[derive(Deserialize)]
 struct LoggedIn {
@@ -98,7 +66,8 @@ pub(crate) async fn enroll(
     let post = request("POST", "/sync/upload-user-file", &headers, "a budget")?;
     let answer = connection.send(post).await?.success()?;
     let group = serde_json::from_slice::<Uploaded>(&answer)?.group_id;
-    let headers = dialect::headers(&[("content-type", SYNC), ("x-actual-token", token)])?;
+    let headers =
+        dialect::headers(&[("content-type", SYNC_MEDIA_TYPE), ("x-actual-token", token)])?;
     let device = |node| {
         let place = (file.clone(), group.clone());
         Device { headers: headers.clone(), place, node, base: 0, cursor: 0 }
@@ -142,8 +111,8 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn of(messages: &[Message]) -> Self {
-        let envelopes = messages.iter().map(|message| Envelope {
-            timestamp: message.timestamp.to_string(),
+        let envelopes = messages.iter().map(|message| MessageEnvelope {
+            timestamp: message.timestamp.to_string().into(),
             is_encrypted: false,
             content: message.content.clone(),
         });
@@ -174,7 +143,7 @@ impl Page {
 
 pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<Pulled> {
     let SyncResponse { messages, .. } = SyncResponse::decode(answer)?;
-    let newest = messages.last().map(|message| message.timestamp.parse::<Timestamp>());
+    let newest = messages.last().map(|message| message.timestamp().context("its timestamp"));
     let cursor = newest.transpose()?.map_or(0, |newest| newest.millis() + 1 - FIRST_MS);
     Ok(Pulled { messages: messages.len() as u64, cursor })
 }
