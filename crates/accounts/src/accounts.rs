@@ -39,7 +39,7 @@ pub struct Accounts {
 }
 
 /// An account whose vault can be opened, because its user has proven who they are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Unlocked {
     pub account: AccountId,
     pub login: Login,

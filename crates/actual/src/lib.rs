@@ -1,7 +1,12 @@
-//! Actual Budget's sync protocol on Warren's vaults: the parts that are plain functions and values.
+//! Actual Budget's sync protocol on Warren's vaults.
+//!
+//! ```text
+//! gateway ─► record · trie · content · since · wire
+//! ```
+//! The gateway answers requests; the other modules are plain functions and values, which do no I/O,
+//! read no clock and draw no random numbers.
 //!
 //! # Invariants
-//! - Nothing in these modules does I/O, reads a clock or draws random numbers.
 //! - What an app compares is byte for byte what the published server answers: the trie's JSON, the
 //!   protobuf messages. `vectors/actual/published.json` was made by the published packages.
 //! - A decoder answers damaged bytes with an error (`docs/formats/15-actual.md`).
@@ -9,9 +14,12 @@
 #![warn(missing_docs)]
 
 pub mod content;
+mod gateway;
 #[cfg(test)]
 mod published;
 pub mod record;
 pub mod since;
 pub mod trie;
 pub mod wire;
+
+pub use gateway::{IDLE_MAX, Settings, router};

@@ -117,22 +117,12 @@ impl Trie {
 }
 
 impl PartialEq for Trie {
-    /// Whether both look the same to an app, wherever the nodes lie.
+    /// Whether both look the same to an app, wherever the nodes lie: a trie has one encoding.
     fn eq(&self, other: &Self) -> bool {
-        fn is_same(a: &Trie, b: &Trie, (i, j): (usize, usize)) -> bool {
-            let (a_node, b_node) = (a.nodes[i], b.nodes[j]);
-            let mut pairs = a_node.children.into_iter().zip(b_node.children);
-            a_node.hash == b_node.hash
-                && pairs.all(|pair| match pair {
-                    (NONE, NONE) => true,
-                    (NONE, _) | (_, NONE) => false,
-                    (i, j) => is_same(a, b, (i as usize, j as usize)),
-                })
-        }
-        match (self.root(), other.root()) {
-            (Some(_), Some(_)) => is_same(self, other, (0, 0)),
-            (a, b) => a == b,
-        }
+        let [mut a, mut b] = [Vec::new(), Vec::new()];
+        self.encode(&mut a);
+        other.encode(&mut b);
+        a == b
     }
 }
 

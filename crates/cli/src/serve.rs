@@ -1,5 +1,6 @@
 //! `warren serve`: the server, until it is told to stop.
 
+mod actual;
 pub(crate) mod descriptors;
 
 use std::net::SocketAddr;
@@ -56,6 +57,8 @@ pub(crate) struct Arguments {
     connections_max: Option<usize>,
     #[command(flatten)]
     limits: Limits,
+    #[command(flatten)]
+    actual: actual::Arguments,
     /// What to log: error, warn, info, debug, trace, or a filter by module.
     #[arg(long, default_value = "info", value_name = "FILTER")]
     log: String,
@@ -87,15 +90,19 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
         log.init();
     }
     let data = arguments.data.display().to_string();
-    let config = config(arguments)?;
+    let (config, actual) = settings(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let server = Server::bind(config).await?;
+        let mut server = Server::bind(config).await?;
         let address = format!("http://{}", server.address());
+        let actual = actual.add_to(&mut server).await?;
         output.line(format_args!("Warren serves {address} with {data}; Ctrl-C stops it."));
-        output.value(&json!({"address": address, "data": data}))?;
+        if let Some(actual) = &actual {
+            output.line(format_args!("Actual Budget's apps sync with {actual}."));
+        }
+        output.value(&json!({"address": address, "actual": actual, "data": data}))?;
         let shutdown = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -107,7 +114,7 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
     })
 }
 
-fn config(arguments: Arguments) -> anyhow::Result<Config> {
+fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Arguments)> {
     let defaults = Config::default();
     let connections_max = descriptors::for_connections(
         arguments.connections_max,
@@ -116,7 +123,7 @@ fn config(arguments: Arguments) -> anyhow::Result<Config> {
     )?;
     let Limits { messages, bytes, devices } = arguments.limits;
     let admin_token = arguments.admin_token_file.as_deref().map(first_line).transpose()?;
-    Ok(Config {
+    let config = Config {
         listen: arguments.listen,
         data: arguments.data,
         postgres: arguments.postgres.url()?,
@@ -132,5 +139,6 @@ fn config(arguments: Arguments) -> anyhow::Result<Config> {
             clients_max: devices,
         },
         ..defaults
-    })
+    };
+    Ok((config, arguments.actual))
 }

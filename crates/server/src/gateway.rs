@@ -17,7 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::app::{self, App};
 use crate::error::Overload;
-use crate::respond;
+use crate::{clock, respond};
 
 /// Where a gateway is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,12 @@ impl Services {
         self.0.room(bytes).await
     }
 
-    /// In which a body must arrive.
+    /// Milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        clock::now_ms()
+    }
+
+    /// In which more of a body must arrive.
     pub fn request_timeout(&self) -> Duration {
         self.0.config.request_timeout
     }

@@ -28,6 +28,7 @@ mod openapi;
 mod respond;
 mod router;
 mod socket;
+pub mod stream;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

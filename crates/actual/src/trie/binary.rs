@@ -5,8 +5,8 @@
 //! node = tag [hash] node{0..3}         hash: 4 bytes, big-endian
 //! tag  = bit 0, 1, 2: it has child 0, 1, 2; bit 3: hash follows
 //! ```
-//! Without bit 3 the hash is the XOR of the children's. That holds for every node under which
-//! nothing was pruned and no key ends, so that most nodes take one byte.
+//! Without bit 3 the hash is the XOR of the children's. That holds for every node that lost no
+//! child to pruning and at which no key ends, so that most nodes take one byte.
 //!
 //! # Invariants
 //! - A trie has one encoding; a decoder accepts no other, and no beginning of one.

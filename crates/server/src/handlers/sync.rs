@@ -5,9 +5,7 @@
 //! - A pull holds one page in memory, a stream at most [`STREAM_PAGES_MAX`] + 2.
 
 use std::ops::Range;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -16,7 +14,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use crdt::Node;
-use hyper::body::{Body, Frame};
 use protocol::{DRIFT_MS_MAX, ErrorCode, Message, PullResponse, PushRequest, PushResponse};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -33,6 +30,7 @@ use crate::error::Refusal;
 use crate::extract::{Device, Encoding, RawBody, check_count, malformed};
 use crate::openapi::{BODY, TOKEN, refusals};
 use crate::respond::{Reply, to_json};
+use crate::stream::{self, Broken};
 
 /// Messages in an answer when the request does not say: about a megabyte of ordinary changes.
 const LIMIT_DEFAULT: usize = 10_000;
@@ -211,17 +209,17 @@ async fn full(
     let Query(FullQuery { cursor }) = query.map_err(|error| malformed(&error))?;
     let end = device.vault.state().await?.cursor;
     let (sender, receiver) = mpsc::channel(STREAM_PAGES_MAX);
-    tokio::spawn(stream(app, Arc::new(device), encoding, cursor..end, sender));
+    tokio::spawn(send_pages(app, Arc::new(device), encoding, cursor..end, sender));
     let media_type = match encoding {
         Encoding::Json => protocol::NDJSON,
         Encoding::Protobuf => protocol::PROTOBUF_SEQUENCE,
     };
     let headers = [(CONTENT_TYPE, HeaderValue::from_static(media_type))];
-    Ok((headers, axum::body::Body::new(Stream(receiver))).into_response())
+    Ok((headers, stream::body(receiver)).into_response())
 }
 
 /// Sends page after page, until the end or until nobody listens.
-async fn stream(
+async fn send_pages(
     app: Arc<App>,
     device: Arc<Device>,
     encoding: Encoding,
@@ -269,23 +267,3 @@ fn encode(page: &PullResponse, encoding: Encoding) -> Bytes {
         Encoding::Protobuf => prost::Message::encode_length_delimited_to_vec(page).into(),
     }
 }
-
-/// The body of a streamed answer.
-struct Stream(mpsc::Receiver<Result<Bytes, Broken>>);
-
-impl Body for Stream {
-    type Data = Bytes;
-    type Error = Broken;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        self.0.poll_recv(context).map(|next| next.map(|page| page.map(Frame::data)))
-    }
-}
-
-/// Tells hyper to close the connection before the end of the body.
-#[derive(Debug, thiserror::Error)]
-#[error("the stream broke off")]
-struct Broken;

@@ -1,0 +1,120 @@
+//! The gateway: the endpoints that Actual's apps call, answered from Warren's vaults.
+//!
+//! One Warren account stands for the published server's one user (its password mode). Each login
+//! gets a token of its own, which is a device of that account; each budget has a vault of its own,
+//! found by its file id with the account's key.
+//!
+//! ```text
+//! router ─► session (token) ─► budget (vault, record) ─► files · blob · sync ─► fault
+//! ```
+//!
+//! # Invariants
+//! - What apps look at is as the published server has it: statuses, reasons, media types, the order
+//!   of checks. `vectors/actual/cases` holds both to it.
+//! - A budget's record is checked again in the transaction that changes it.
+//! - Answers are made page by page; a request's messages are the most that is held in memory.
+
+mod account;
+mod blob;
+mod budget;
+mod cors;
+mod fault;
+mod files;
+mod form;
+mod info;
+mod session;
+mod sync;
+mod web;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use accounts::Login;
+use axum::Router;
+use axum::middleware::from_fn;
+use axum::routing::{get, post};
+use server::Services;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
+use tower_http::compression::{CompressionLayer, CompressionLevel};
+
+use self::blob::Uploads;
+use self::session::Noted;
+
+/// Longer than an app is busy between two requests: importing a thousand transactions takes it
+/// ten seconds.
+pub const IDLE_MAX: Duration = Duration::from_mins(2);
+/// Answers below this are not worth compressing.
+const COMPRESSED_BYTES_MIN: u64 = 1_024;
+
+/// How a gateway is set up.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The Warren account that stands for the server's user.
+    pub login: Login,
+    /// The web app: the folder `build` of the npm package `@actual-app/web`.
+    pub web: Option<PathBuf>,
+    /// Bytes of a budget file.
+    pub upload_bytes_max: u64,
+    /// Bytes of a request with messages.
+    pub sync_bytes_max: usize,
+}
+
+impl Settings {
+    /// Bytes of a budget file, unless told otherwise: ten times what the published server takes.
+    pub const UPLOAD_BYTES_MAX: u64 = 500 << 20;
+    /// Bytes of a request with messages, unless told otherwise: some 800,000 messages, five times
+    /// what the published server takes.
+    pub const SYNC_BYTES_MAX: usize = 100 << 20;
+}
+
+/// What every handler shares.
+pub(crate) struct Gate {
+    pub(crate) services: Services,
+    pub(crate) settings: Settings,
+    pub(crate) noted: Noted,
+    pub(crate) uploads: Uploads,
+}
+
+/// The routes.
+pub fn router(services: Services, settings: Settings) -> Router {
+    let web = settings.web.clone();
+    let gate = Gate { services, settings, noted: Noted::default(), uploads: Uploads::default() };
+    let is_worth_it = SizeAbove::new(COMPRESSED_BYTES_MIN)
+        // A budget file is a ZIP archive, or encrypted.
+        .and(NotForContentType::new(blob::MEDIA_TYPE))
+        .and(NotForContentType::IMAGES);
+    let compression = CompressionLayer::new()
+        .gzip(true)
+        .quality(CompressionLevel::Fastest)
+        .compress_when(is_worth_it);
+    Router::new()
+        .route("/account/needs-bootstrap", get(account::needs_bootstrap))
+        .route("/account/login-methods", get(account::login_methods))
+        .route("/account/bootstrap", post(account::bootstrap))
+        .route("/account/login", post(account::login))
+        .route("/account/validate", get(account::validate))
+        .route("/account/change-password", post(account::change_password))
+        .route("/account/server-prefs", post(account::server_prefs))
+        .route("/sync/sync", post(sync::sync))
+        .route("/sync/list-user-files", get(files::list))
+        .route("/sync/get-user-file-info", get(files::info))
+        .route("/sync/download-user-file", get(blob::download))
+        .route("/sync/upload-user-file", post(blob::upload))
+        .route("/sync/user-get-key", post(files::get_key))
+        .route("/sync/user-create-key", post(files::create_key))
+        .route("/sync/reset-user-file", post(files::reset))
+        .route("/sync/update-user-filename", post(files::rename))
+        .route("/sync/delete-user-file", post(files::delete))
+        .route("/admin/owner-created", get(info::owner_created))
+        .route("/admin/owner-created/", get(info::owner_created))
+        .route("/admin/users", get(info::users))
+        .route("/admin/users/", get(info::users))
+        .route("/info", get(info::info))
+        .route("/health", get(info::health))
+        .route("/mode", get(info::mode))
+        .merge(web::router(web))
+        .with_state(Arc::new(gate))
+        .layer(compression)
+        .layer(from_fn(cors::answer))
+}

@@ -1,0 +1,262 @@
+//! Budget files, on their way into a vault and out of it, piece by piece.
+//!
+//! # Invariants
+//! - A file is there when its record says so, and then all its pieces are: the record comes last.
+//! - One upload of a budget at a time: the next one removes what a broken one left.
+//! - No file is in memory as a whole.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use accounts::VaultId;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use bytes::{Bytes, BytesMut};
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+use server::Services;
+use server::stream::{self, Broken};
+use sync_store::{Amend, Batch, BlobId, PieceId, Vault};
+use tokio::sync::mpsc;
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+use uuid::Uuid;
+
+use crate::gateway::Gate;
+use crate::gateway::budget::{MetaKey, check_upload, is_id};
+use crate::gateway::fault::Fault;
+use crate::gateway::form::{media_type, next};
+use crate::gateway::session::{Session, text};
+use crate::record::{Budget, BudgetFile};
+
+/// Of a download.
+pub(crate) const MEDIA_TYPE: &str = "application/octet-stream";
+/// Of an upload.
+const UPLOAD_MEDIA_TYPE: &str = "application/encrypted-file";
+/// Bytes of a piece. Several transactions of this size cost no more than one of all.
+const PIECE_BYTES: usize = 256 << 10;
+/// Pieces that wait for the network.
+const PIECES_WAITING_MAX: usize = 2;
+
+/// Whose turn it is to upload, by vault.
+#[derive(Default)]
+pub(crate) struct Uploads(Mutex<HashMap<VaultId, Weak<Turn<()>>>>);
+
+impl Uploads {
+    /// Waits for one's turn, which lasts until it is dropped.
+    async fn turn(&self, vault: &VaultId) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.0.lock().expect("no code panics while it holds this lock");
+            turns.retain(|_, turn| turn.strong_count() > 0);
+            turns.get(vault).and_then(Weak::upgrade).unwrap_or_else(|| {
+                let turn = Arc::new(Turn::new(()));
+                turns.insert(vault.clone(), Arc::downgrade(&turn));
+                turn
+            })
+        };
+        turn.lock_owned().await
+    }
+}
+
+/// What the headers of an upload say.
+#[derive(Clone)]
+struct Upload {
+    file_id: String,
+    name: String,
+    group_id: Option<String>,
+    format: Option<String>,
+    meta: Option<String>,
+    key: MetaKey,
+}
+
+impl Upload {
+    fn of(headers: &HeaderMap) -> Result<Self, Fault> {
+        let owned = |name| text(headers, name).map(str::to_owned);
+        let name = headers.get("x-actual-name").and_then(|name| name.to_str().ok());
+        let name = name.ok_or(Fault::Text("single x-actual-name is required"))?;
+        let name = decode(name).ok_or_else(|| Fault::internal("a name's %-escapes are wrong"))?;
+        let file_id = owned("x-actual-file-id").ok_or(Fault::Text("fileId is required"))?;
+        if !is_id(&file_id) {
+            return Err(Fault::INVALID_FILE_ID);
+        }
+        let group_id = owned("x-actual-group-id");
+        if group_id.as_deref().is_some_and(|group| !is_id(group)) {
+            return Err(Fault::Text("invalid groupId"));
+        }
+        let (format, meta) = (owned("x-actual-format"), owned("x-actual-encrypt-meta"));
+        let key = MetaKey::of(meta.as_deref())?;
+        Ok(Self { file_id, name, group_id, format, meta, key })
+    }
+
+    /// What becomes of a budget's record when its file is there.
+    fn amend(&self, file: BudgetFile) -> Amend {
+        let (upload, new_group) = (self.clone(), Uuid::new_v4().to_string());
+        Arc::new(move |record, _| {
+            let (mut budget, trie) = match Budget::decode_record(record)? {
+                // The published server answers 500 here, too: the id is taken for good.
+                Some((budget, _)) if budget.is_deleted => {
+                    return Err(
+                        Fault::internal("the file was deleted; its id is not used again").into()
+                    );
+                }
+                Some((budget, trie)) => {
+                    check_upload(&budget, upload.group_id.as_deref(), &upload.key)?;
+                    (budget, trie)
+                }
+                None => {
+                    let (file_id, created_ms) = (upload.file_id.clone(), file.modified_ms);
+                    (Budget { file_id, created_ms, ..Budget::default() }, &[][..])
+                }
+            };
+            let group_id = budget.group_id.get_or_insert_with(|| new_group.clone());
+            debug_assert!(is_id(group_id), "a UUID is an id");
+            budget.name = Some(upload.name.clone());
+            budget.format.clone_from(&upload.format);
+            budget.encrypt_meta.clone_from(&upload.meta);
+            budget.file = Some(file);
+            let mut record = Vec::new();
+            budget.encode_header(&mut record);
+            record.extend_from_slice(trie);
+            Ok(record)
+        })
+    }
+}
+
+/// `decodeURIComponent`; `None` where that throws.
+fn decode(text: &str) -> Option<String> {
+    let mut escapes = text.split('%').skip(1);
+    let is_hex = |escape: &str| {
+        let digits = escape.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    escapes.all(is_hex).then(|| percent_decode_str(text).decode_utf8().ok())?.map(Into::into)
+}
+
+pub(crate) async fn upload(
+    State(gate): State<Arc<Gate>>,
+    request: Request,
+) -> Result<Json<Value>, Fault> {
+    let session = gate.session(request.headers(), None).await?;
+    let upload = Upload::of(request.headers())?;
+    let id = session.unlocked.child_named(&upload.file_id);
+    let _turn = gate.uploads.turn(&id).await;
+    let found = gate.find(&session, &upload.file_id).await?;
+    if let Some(open) = found.as_ref().filter(|open| !open.budget.is_deleted) {
+        check_upload(&open.budget, upload.group_id.as_deref(), &upload.key)?;
+    }
+    if media_type(request.headers()) != UPLOAD_MEDIA_TYPE {
+        return Err(Fault::NotAFile);
+    }
+    let kept = found.as_ref().and_then(|open| open.budget.file);
+    let vault = match found {
+        Some(open) => open.vault,
+        None => gate.add_vault(&session, id).await?,
+    };
+    let blob = BlobId::generate();
+    let stored = async {
+        let bytes = gate.receive(&vault, blob, request.into_body()).await?;
+        let file = BudgetFile { blob: blob.get(), bytes, modified_ms: gate.services.now_ms() };
+        let exchanged = vault.exchange(Batch::default(), upload.amend(file)).await?;
+        let written = Budget::decode_record(&exchanged.record)?;
+        Ok(written.ok_or_else(|| Fault::internal("a record that was not written"))?.0)
+    };
+    let stored: Result<Budget, Fault> = stored.await;
+    // Of the file that was there before, or of the one that did not get there. If this fails, the
+    // next upload sees to it.
+    let kept =
+        if stored.is_ok() { Some(blob) } else { kept.and_then(|file| BlobId::new(file.blob)) };
+    if let Err(error) = vault.remove_pieces(kept).await {
+        tracing::warn!(%error, "removing a budget's former file");
+    }
+    Ok(Json(json!({"status": "ok", "groupId": stored?.group_id})))
+}
+
+impl Gate {
+    async fn add_vault(&self, session: &Session, id: VaultId) -> Result<Vault, Fault> {
+        let (account, vault) = (session.unlocked.account, id.clone());
+        let add = move |services: &Services| services.accounts().add_child(account, &vault);
+        self.services.blocking(add).await??;
+        self.open(&session.unlocked.child(&id)).await
+    }
+
+    /// Writes a body's pieces; returns its length.
+    async fn receive(&self, vault: &Vault, blob: BlobId, mut body: Body) -> Result<u64, Fault> {
+        let (mut buffer, mut bytes, mut number) = (BytesMut::new(), 0, 0);
+        loop {
+            let data = next(self, &mut body).await?;
+            let is_end = data.is_none();
+            buffer.extend_from_slice(&data.unwrap_or_default());
+            while buffer.len() >= PIECE_BYTES || (is_end && !buffer.is_empty()) {
+                let piece = buffer.split_to(buffer.len().min(PIECE_BYTES)).freeze();
+                bytes += piece.len() as u64;
+                if bytes > self.settings.upload_bytes_max || number == PieceId::COUNT_MAX {
+                    return Err(Fault::TooLarge);
+                }
+                vault.put_piece(PieceId { blob, number }, piece).await?;
+                number += 1;
+            }
+            if is_end {
+                return if bytes == 0 { Err(Fault::NotAFile) } else { Ok(bytes) };
+            }
+        }
+    }
+}
+
+pub(crate) async fn download(
+    State(gate): State<Arc<Gate>>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let session = gate.session(&headers, None).await?;
+    let file_id = text(&headers, "x-actual-file-id");
+    let file_id = file_id.ok_or(Fault::Text("Single file ID is required"))?;
+    let open = gate.budget(&session, file_id, Fault::USER_OR_FILE_NOT_FOUND).await?;
+    let file = open.budget.file.ok_or_else(|| Fault::internal("a budget without a file"))?;
+    let blob = BlobId::new(file.blob).ok_or_else(|| Fault::internal("no blob's number"))?;
+    let (sender, receiver) = mpsc::channel(PIECES_WAITING_MAX);
+    tokio::spawn(send(open.vault, blob, file.bytes, sender));
+    let disposition = format!("attachment;filename={file_id}");
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE)),
+        (CONTENT_LENGTH, HeaderValue::from(file.bytes)),
+        (CONTENT_DISPOSITION, HeaderValue::try_from(disposition).expect("an id is ASCII")),
+    ];
+    Ok((headers, stream::body(receiver)).into_response())
+}
+
+/// Sends piece after piece. If an upload replaces the file meanwhile, the answer breaks off, and
+/// the app asks again.
+async fn send(vault: Vault, blob: BlobId, bytes: u64, to: mpsc::Sender<Result<Bytes, Broken>>) {
+    let (mut sent, mut number) = (0, 0);
+    while sent < bytes {
+        let piece = match vault.piece(PieceId { blob, number }).await {
+            Ok(Some(piece)) => Ok(piece),
+            Ok(None) => Err(Broken),
+            Err(error) => {
+                tracing::error!(%error, "reading a budget's file");
+                Err(Broken)
+            }
+        };
+        sent += piece.as_ref().map_or(bytes, |piece| piece.len() as u64);
+        number += 1;
+        if to.send(piece).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_decoded_as_javascript_does() {
+        assert_eq!(decode("My%20Finances%20%E2%98%82").unwrap(), "My Finances ☂");
+        assert_eq!(decode("a+b").unwrap(), "a+b");
+        for text in ["%", "%2", "%zz", "100%", "%ff", "%E2%98"] {
+            assert_eq!(decode(text), None, "{text}");
+        }
+    }
+}

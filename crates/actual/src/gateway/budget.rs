@@ -1,0 +1,214 @@
+//! A budget: its vault, its record, and the checks that a request passes before it gets at either.
+
+use std::sync::Arc;
+
+use accounts::{Unlocked, VaultId};
+use bytes::Bytes;
+use crdt::Timestamp;
+use serde_json::Value;
+use server::Services;
+use sync_store::{Amend, Batch, Vault};
+
+use crate::gateway::Gate;
+use crate::gateway::fault::Fault;
+use crate::gateway::session::Session;
+use crate::record::Budget;
+
+/// A budget's vault, open, and the record as it was read.
+pub(crate) struct Open {
+    pub(crate) vault: Vault,
+    pub(crate) budget: Budget,
+    /// The newest arrival number at that moment.
+    pub(crate) cursor: u64,
+    /// Of the trie.
+    pub(crate) trie: Bytes,
+}
+
+impl Gate {
+    /// The budget of a file id, unless it was deleted; `missing` if there is none.
+    pub(crate) async fn budget(
+        &self,
+        session: &Session,
+        file_id: &str,
+        missing: Fault,
+    ) -> Result<Open, Fault> {
+        if !is_id(file_id) {
+            return Err(Fault::INVALID_FILE_ID);
+        }
+        let open = self.find(session, file_id).await?;
+        open.filter(|open| !open.budget.is_deleted).ok_or(missing)
+    }
+
+    /// The budget of a file id, deleted or not.
+    pub(crate) async fn find(
+        &self,
+        session: &Session,
+        file_id: &str,
+    ) -> Result<Option<Open>, Fault> {
+        let vault = session.unlocked.child_named(file_id);
+        let (account, id) = (session.unlocked.account, vault.clone());
+        let is_there = move |services: &Services| services.accounts().has_child(account, &id);
+        if !self.services.blocking(is_there).await?? {
+            return Ok(None);
+        }
+        self.read(&session.unlocked, &vault).await
+    }
+
+    /// All budgets that were not deleted, in the order in which they were made.
+    pub(crate) async fn budgets(&self, session: &Session) -> Result<Vec<Budget>, Fault> {
+        let account = session.unlocked.account;
+        let list = move |services: &Services| services.accounts().children(account);
+        let mut budgets = Vec::new();
+        for vault in self.services.blocking(list).await?? {
+            budgets.extend(self.read(&session.unlocked, &vault).await?.map(|open| open.budget));
+        }
+        budgets.retain(|budget| !budget.is_deleted);
+        budgets.sort_by(|a, b| (a.created_ms, &a.file_id).cmp(&(b.created_ms, &b.file_id)));
+        Ok(budgets)
+    }
+
+    async fn read(&self, unlocked: &Unlocked, vault: &VaultId) -> Result<Option<Open>, Fault> {
+        let vault = self.open(&unlocked.child(vault)).await?;
+        let recorded = vault.record().await?;
+        let Some((budget, trie)) = Budget::decode_record(&recorded.record)? else {
+            // Its first upload has not come to its end.
+            return Ok(None);
+        };
+        let trie = recorded.record.slice_ref(trie);
+        Ok(Some(Open { vault, budget, cursor: recorded.cursor, trie }))
+    }
+}
+
+impl Open {
+    /// Changes the record, leaving the trie as it is. `change` may refuse, and may run again.
+    pub(crate) async fn change(
+        &self,
+        change: impl Fn(&mut Budget) -> Result<(), Fault> + Send + Sync + 'static,
+    ) -> Result<(), Fault> {
+        let amend = amend(move |budget, _| change(budget));
+        self.vault.exchange(Batch::default(), amend).await?;
+        Ok(())
+    }
+}
+
+/// What becomes of a record whose trie stays as it is.
+pub(crate) fn amend(
+    change: impl Fn(&mut Budget, &[Timestamp]) -> Result<(), Fault> + Send + Sync + 'static,
+) -> Amend {
+    Arc::new(move |record, fresh| {
+        let found = Budget::decode_record(record)?;
+        let (mut budget, trie) = found.ok_or(Fault::FILE_NOT_FOUND)?;
+        change(&mut budget, fresh)?;
+        let mut record = Vec::with_capacity(record.len());
+        budget.encode_header(&mut record);
+        record.extend_from_slice(trie);
+        Ok(record)
+    })
+}
+
+/// Whether a text may be a file's or a group's id.
+pub(crate) fn is_id(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_allowed)
+}
+
+/// The key that a file's meta data names. Like the apps, the published server takes one that is
+/// missing for none that is registered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum MetaKey {
+    /// There is no meta data.
+    None,
+    /// What stands there, if anything does.
+    Named(Option<Value>),
+}
+
+impl MetaKey {
+    pub(crate) fn of(meta: Option<&str>) -> Result<Self, Fault> {
+        let Some(meta) = meta else { return Ok(Self::None) };
+        let meta: Value = serde_json::from_str(meta).map_err(Fault::internal)?;
+        if meta.is_null() {
+            return Err(Fault::internal("a file's meta data is null"));
+        }
+        Ok(Self::Named(meta.get("keyId").cloned()))
+    }
+
+    pub(crate) fn is(&self, registered: Option<&str>) -> bool {
+        match (self, registered) {
+            (Self::None | Self::Named(Some(Value::Null)), None) => true,
+            (Self::Named(Some(Value::String(key))), Some(registered)) => key == registered,
+            _ => false,
+        }
+    }
+}
+
+/// Whether a budget takes messages of this group, encrypted with this key.
+pub(crate) fn check_sync(
+    budget: &Budget,
+    group_id: Option<&str>,
+    key_id: Option<&str>,
+) -> Result<(), Fault> {
+    let registered = budget.key.id.as_deref();
+    if budget.is_deleted {
+        return Err(Fault::FILE_NOT_FOUND);
+    }
+    if budget.is_old_format() {
+        return Err(Fault::OLD_VERSION);
+    }
+    if budget.group_id.is_none() {
+        return Err(Fault::NEEDS_UPLOAD);
+    }
+    if !MetaKey::of(budget.encrypt_meta.as_deref())?.is(registered) {
+        return Err(Fault::KEY_MISMATCH);
+    }
+    if budget.group_id.as_deref() != group_id {
+        return Err(Fault::HAS_RESET);
+    }
+    if key_id != registered {
+        return Err(Fault::HAS_NEW_KEY);
+    }
+    Ok(())
+}
+
+/// Whether a budget takes a file of this group, encrypted with this key.
+pub(crate) fn check_upload(
+    budget: &Budget,
+    group_id: Option<&str>,
+    key: &MetaKey,
+) -> Result<(), Fault> {
+    if budget.group_id.as_deref() != group_id {
+        return Err(Fault::HAS_RESET);
+    }
+    if !key.is(budget.key.id.as_deref()) {
+        return Err(Fault::HAS_NEW_KEY);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_letters_digits_and_two_signs() {
+        for id in ["a", "My-Finances-1a2b3c_", "0d3cb2f4-8b8b-4f3e-a3c9-3d2a7a0f1e55"] {
+            assert!(is_id(id), "{id}");
+        }
+        for id in ["", "a/b", "..", "a b", "ä", "a\n"] {
+            assert!(!is_id(id), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn the_key_of_meta_data_is_compared_as_it_stands() {
+        let is = |meta, registered| MetaKey::of(meta).unwrap().is(registered);
+        assert!(is(None, None));
+        assert!(!is(None, Some("k")));
+        assert!(is(Some(r#"{"keyId":"k"}"#), Some("k")));
+        assert!(!is(Some(r#"{"keyId":"k"}"#), Some("l")));
+        assert!(is(Some(r#"{"keyId":null}"#), None));
+        assert!(!is(Some("{}"), None));
+        for meta in ["null", "{"] {
+            assert!(matches!(MetaKey::of(Some(meta)), Err(Fault::Internal(_))), "{meta}");
+        }
+    }
+}

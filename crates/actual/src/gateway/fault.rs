@@ -1,0 +1,192 @@
+//! Why a request is refused, and how the apps are told: the one list of reasons.
+//!
+//! A plain text is the reason itself; apps read JSON only where the media type says so. Every
+//! status 500 is `internal` to them.
+
+use axum::Json;
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use server::{Overload, Unread};
+use sync_store::Cause;
+
+/// The media type of a reason in plain text, as the published server has it.
+const REASON: &str = "text/html; charset=utf-8";
+
+/// A refusal.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("token-not-found")]
+    TokenNotFound,
+    #[error("invalid-password")]
+    InvalidPassword,
+    #[error("already-bootstrapped")]
+    AlreadyBootstrapped,
+    #[error("no-auth-method-selected")]
+    NoAuthMethod,
+    #[error("invalid-login-settings")]
+    InvalidLoginSettings,
+    #[error("max-one-method-allowed")]
+    MaxOneMethod,
+    #[error("openid-not-configured")]
+    NoOpenId,
+    #[error("invalid-prefs")]
+    InvalidPrefs,
+    #[error("too-many-requests")]
+    TooManyLogins { retry_after_s: u64 },
+    #[error("since-required")]
+    SinceRequired,
+    #[error("fileId-required")]
+    FileIdRequired,
+    /// Its text is not what the timestamp's own text is.
+    #[error("timestamp-not-canonical")]
+    NotCanonical,
+    /// In plain text, status 400.
+    #[error("{0}")]
+    Text(&'static str),
+    /// The file is not there, to the endpoint that says so in JSON.
+    #[error("file-not-found")]
+    NoFileInfo,
+    #[error("the body is no JSON")]
+    NotJson,
+    /// The body was not sent as a budget file.
+    #[error("the body is no budget file")]
+    NotAFile,
+    #[error("the body is too large")]
+    TooLarge,
+    #[error("the rest of the body did not come")]
+    Timeout,
+    #[error("busy")]
+    Busy,
+    /// For the log only.
+    #[error("{0}")]
+    Internal(Cause),
+}
+
+impl Fault {
+    pub(crate) const NEEDS_UPLOAD: Self = Self::Text("file-needs-upload");
+    pub(crate) const OLD_VERSION: Self = Self::Text("file-old-version");
+    pub(crate) const KEY_MISMATCH: Self = Self::Text("file-key-mismatch");
+    pub(crate) const HAS_RESET: Self = Self::Text("file-has-reset");
+    pub(crate) const HAS_NEW_KEY: Self = Self::Text("file-has-new-key");
+    pub(crate) const FILE_NOT_FOUND: Self = Self::Text("file-not-found");
+    pub(crate) const USER_OR_FILE_NOT_FOUND: Self = Self::Text("User or file not found");
+    pub(crate) const INVALID_FILE_ID: Self = Self::Text("invalid fileId");
+
+    pub(crate) fn internal(cause: impl Into<Cause>) -> Self {
+        Self::Internal(cause.into())
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::TokenNotFound => StatusCode::UNAUTHORIZED,
+            Self::TooManyLogins { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::SinceRequired | Self::FileIdRequired | Self::NotCanonical => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Timeout => StatusCode::REQUEST_TIMEOUT,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotAFile | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    fn body(&self) -> Response {
+        let reason = self.to_string();
+        match self {
+            Self::Text(_) | Self::NotJson | Self::TooLarge | Self::Timeout | Self::Busy => {
+                ([(CONTENT_TYPE, REASON)], Body::from(reason)).into_response()
+            }
+            Self::TokenNotFound => Json(
+                json!({"status": "error", "reason": "unauthorized", "details": "token-not-found"}),
+            )
+            .into_response(),
+            Self::SinceRequired | Self::FileIdRequired | Self::NotCanonical => Json(
+                json!({"details": reason, "reason": "unprocessable-entity", "status": "error"}),
+            )
+            .into_response(),
+            Self::NotAFile => Json(json!({"status": "error"})).into_response(),
+            Self::Internal(_) => {
+                Json(json!({"status": "error", "reason": "internal-error"})).into_response()
+            }
+            _ => Json(json!({"status": "error", "reason": reason})).into_response(),
+        }
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        if let Self::Internal(cause) = &self {
+            tracing::error!(%cause, "Actual's app was refused");
+        }
+        let mut response = self.body();
+        *response.status_mut() = self.status();
+        if let Self::TooManyLogins { retry_after_s } = self {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_s));
+        }
+        // Perhaps it was read; nobody is hurt by a connection more.
+        if matches!(self, Self::TooLarge | Self::Timeout | Self::TokenNotFound | Self::Text(_)) {
+            response.extensions_mut().insert(Unread);
+        }
+        response
+    }
+}
+
+impl From<accounts::Error> for Fault {
+    fn from(error: accounts::Error) -> Self {
+        use accounts::Error as E;
+        match error {
+            E::InvalidToken => Self::TokenNotFound,
+            E::WrongPassword | E::InvalidPassword => Self::InvalidPassword,
+            E::AccountExists => Self::AlreadyBootstrapped,
+            E::TooManyAttempts { retry_after_s } => Self::TooManyLogins { retry_after_s },
+            E::Engine(error) => error.into(),
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<engine::Error> for Fault {
+    fn from(error: engine::Error) -> Self {
+        match error {
+            engine::Error::Busy | engine::Error::Closed => Self::Busy,
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<sync_store::Error> for Fault {
+    fn from(error: sync_store::Error) -> Self {
+        use sync_store::Error as E;
+        match error {
+            E::Declined(cause) => match cause.downcast::<Self>() {
+                Ok(fault) => *fault,
+                Err(cause) => Self::Internal(cause),
+            },
+            E::Busy(_) | E::Unavailable(_) => Self::Busy,
+            E::Engine(error) => error.into(),
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<Overload> for Fault {
+    fn from(_: Overload) -> Self {
+        Self::Busy
+    }
+}
+
+impl From<crate::record::DamagedRecord> for Fault {
+    fn from(error: crate::record::DamagedRecord) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<crate::trie::DamagedTrie> for Fault {
+    fn from(error: crate::trie::DamagedTrie) -> Self {
+        Self::internal(error)
+    }
+}

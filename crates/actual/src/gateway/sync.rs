@@ -1,0 +1,214 @@
+//! `POST /sync/sync`: what an app has is stored, what it lacks is answered, in one round.
+//!
+//! # Invariants
+//! - Messages, trie and record change in one transaction, in which the request is checked again.
+//! - An answer has the messages that were there before the request, and the trie after it: what the
+//!   request itself brought is not sent back.
+//! - The trie is pruned once a request, so that it is the published server's byte for byte.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use bytes::{Bytes, BytesMut};
+use crdt::{Message, Timestamp};
+use prost::Message as _;
+use server::stream::{self, Broken};
+use sync_store::{Amend, Batch, Vault};
+use tokio::sync::mpsc;
+
+use crate::content;
+use crate::gateway::Gate;
+use crate::gateway::budget::check_sync;
+use crate::gateway::fault::Fault;
+use crate::gateway::form::{media_type, read};
+use crate::record::Budget;
+use crate::since;
+use crate::trie::Trie;
+use crate::wire::{SYNC_MEDIA_TYPE, SyncRequest, put_merkle, put_message};
+
+const METHOD: HeaderName = HeaderName::from_static("x-actual-sync-method");
+/// Messages, and bytes of contents, of an answer that are in memory at one time; a page more may
+/// wait for the network.
+const PAGE_COUNT_MAX: usize = 10_000;
+const PAGE_BYTES_MAX: usize = 1 << 20;
+const PAGES_WAITING_MAX: usize = 1;
+
+pub(crate) async fn sync(
+    State(gate): State<Arc<Gate>>,
+    request: Request,
+) -> Result<Response, Fault> {
+    let session = gate.session(request.headers(), None).await?;
+    if media_type(request.headers()) != SYNC_MEDIA_TYPE {
+        return Err(Fault::internal("a sync of another media type"));
+    }
+    let bytes_max = gate.settings.sync_bytes_max;
+    let length = request.headers().get(axum::http::header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let room = gate.services.room(length.unwrap_or(bytes_max).min(bytes_max)).await?;
+    let body = read(&gate, request.into_body(), bytes_max).await?;
+    let (asked, batch) = gate.services.blocking(move |_| decode(body)).await??;
+    let open = gate.budget(&session, &asked.file_id, Fault::FILE_NOT_FOUND).await?;
+    check_sync(&open.budget, asked.group_id(), asked.key_id())?;
+    let echoes: Vec<_> = batch.timestamps().collect();
+    let (cursor, trie) = if echoes.is_empty() {
+        (open.cursor, open.trie)
+    } else {
+        let exchanged = open.vault.exchange(batch, amend(asked.clone())).await?;
+        let known = echoes.len() as u64 - exchanged.stored;
+        gate.services.stored(exchanged.stored, known);
+        let written = Budget::decode_record(&exchanged.record)?;
+        let (_, trie) = written.ok_or_else(|| Fault::internal("a record that was not written"))?;
+        (exchanged.cursor, exchanged.record.slice_ref(trie))
+    };
+    drop(room);
+    let mut merkle = String::new();
+    Trie::write_json_of(&trie, &mut merkle)?;
+    answer(Answer {
+        gate,
+        vault: open.vault,
+        next: since::after(&asked.since),
+        cursor,
+        echoes,
+        merkle,
+    })
+    .await
+}
+
+/// A request, apart from its messages.
+#[derive(Clone)]
+struct Asked {
+    file_id: String,
+    group_id: String,
+    key_id: String,
+    since: String,
+}
+
+impl Asked {
+    fn group_id(&self) -> Option<&str> {
+        Some(self.group_id.as_str()).filter(|group| !group.is_empty())
+    }
+
+    fn key_id(&self) -> Option<&str> {
+        Some(self.key_id.as_str()).filter(|key| !key.is_empty())
+    }
+}
+
+/// Everything that takes the processor's time, not the disk's.
+fn decode(body: Bytes) -> Result<(Asked, Batch), Fault> {
+    let request = SyncRequest::decode(body).map_err(Fault::internal)?;
+    let SyncRequest { messages, file_id, group_id, key_id, since } = request;
+    if since.is_empty() {
+        return Err(Fault::SinceRequired);
+    }
+    let packed = messages.iter().map(|message| content::packed_bytes(&message.content)).sum();
+    let mut buffer = BytesMut::with_capacity(packed);
+    let messages = messages.into_iter().map(|message| {
+        let timestamp = message.timestamp().ok_or(Fault::NotCanonical)?;
+        let content = content::pack_into(&mut buffer, message.is_encrypted, &message.content);
+        Ok(Message { timestamp, content })
+    });
+    let batch = Batch::of_first(messages.collect::<Result<_, Fault>>()?);
+    Ok((Asked { file_id, group_id, key_id, since }, batch))
+}
+
+/// What becomes of a record when messages arrive.
+fn amend(asked: Asked) -> Amend {
+    Arc::new(move |record, fresh| {
+        let found = Budget::decode_record(record)?;
+        let (budget, trie) = found.ok_or(Fault::FILE_NOT_FOUND)?;
+        check_sync(&budget, asked.group_id(), asked.key_id())?;
+        if fresh.is_empty() {
+            return Ok(record.to_vec());
+        }
+        let header = record.len() - trie.len();
+        let mut trie = Trie::decode(trie)?;
+        for timestamp in fresh {
+            trie.insert(*timestamp);
+        }
+        trie.prune();
+        let mut record = record[..header].to_vec();
+        trie.encode(&mut record);
+        Ok(record)
+    })
+}
+
+/// What is left to be sent.
+struct Answer {
+    gate: Arc<Gate>,
+    vault: Vault,
+    /// Where the next page begins; `None` at the end.
+    next: Option<Timestamp>,
+    /// The newest arrival number that belongs into the answer.
+    cursor: u64,
+    /// In order.
+    echoes: Vec<Timestamp>,
+    merkle: String,
+}
+
+/// One page alone has a length; more are streamed.
+async fn answer(mut answer: Answer) -> Result<Response, Fault> {
+    let page = answer.page().await?;
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static(SYNC_MEDIA_TYPE)),
+        (METHOD, HeaderValue::from_static("simple")),
+    ];
+    if answer.next.is_none() {
+        return Ok((headers, page).into_response());
+    }
+    let (sender, receiver) = mpsc::channel(PAGES_WAITING_MAX);
+    tokio::spawn(async move {
+        let mut page = Ok(page);
+        loop {
+            let is_last = answer.next.is_none() || page.is_err();
+            let is_sent = sender.send(page.or(Err(Broken))).await.is_ok();
+            if is_last || !is_sent {
+                return;
+            }
+            page = answer.page().await.inspect_err(|error| {
+                tracing::error!(%error, "an answer broke off");
+            });
+        }
+    });
+    Ok((headers, stream::body(receiver)).into_response())
+}
+
+impl Answer {
+    /// The next messages, without echoes; after the last of them the trie.
+    async fn page(&mut self) -> Result<Bytes, Fault> {
+        let messages = match self.next {
+            Some(start) => {
+                let page = self.vault.since(start, self.cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX);
+                page.await?
+            }
+            None => Vec::new(),
+        };
+        let bytes: usize = messages.iter().map(|message| message.content.len()).sum();
+        let is_full = messages.len() >= PAGE_COUNT_MAX || bytes >= PAGE_BYTES_MAX;
+        let last = messages.last().map(|message| message.timestamp);
+        self.next = last.filter(|_| is_full).and_then(following);
+        let mut page = BytesMut::with_capacity(bytes + 64 * messages.len() + self.merkle.len() + 8);
+        let mut count = 0;
+        for message in &messages {
+            if self.echoes.binary_search(&message.timestamp).is_err() {
+                let (is_encrypted, content) =
+                    content::unpack(&message.content).map_err(Fault::internal)?;
+                put_message(&mut page, message.timestamp, is_encrypted, &content);
+                count += 1;
+            }
+        }
+        if self.next.is_none() {
+            put_merkle(&mut page, &self.merkle);
+        }
+        self.gate.services.sent(count);
+        Ok(page.freeze())
+    }
+}
+
+/// The smallest timestamp after this one.
+fn following(timestamp: Timestamp) -> Option<Timestamp> {
+    let number = u128::from_be_bytes(timestamp.to_bytes()) + 1;
+    Timestamp::from_bytes(&number.to_be_bytes()).ok()
+}

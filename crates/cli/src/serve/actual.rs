@@ -1,0 +1,82 @@
+//! The options of `warren serve` for Actual Budget's apps.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use accounts::Login;
+use actual::{IDLE_MAX, Settings};
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use server::{Gateway, Place, Server};
+
+/// The path on the server's own listener.
+const PATH: &str = "/actual";
+
+/// Actual Budget's apps sync with this server.
+#[derive(Args)]
+#[command(next_help_heading = "Actual Budget")]
+pub(crate) struct Arguments {
+    /// Serve Actual Budget's apps, on an address of its own (127.0.0.1:5006) or under a path of
+    /// this server (/actual).
+    #[arg(long = "actual", value_name = "ADDRESS")]
+    entrance: Option<Entrance>,
+    /// Serve the web app, too: the folder `build` of the npm package @actual-app/web.
+    #[arg(long = "actual-web", value_name = "DIR", requires = "entrance")]
+    web: Option<PathBuf>,
+    /// The account that has the budgets; the apps know only its password.
+    #[arg(long = "actual-login", default_value = "actual", value_name = "LOGIN")]
+    login: String,
+    /// Bytes of a budget's file at most.
+    #[arg(long = "actual-upload-bytes-max", default_value_t = Settings::UPLOAD_BYTES_MAX)]
+    #[arg(value_name = "BYTES")]
+    upload_bytes_max: u64,
+    /// Bytes of one request's messages at most.
+    #[arg(long = "actual-sync-bytes-max", default_value_t = Settings::SYNC_BYTES_MAX)]
+    #[arg(value_name = "BYTES")]
+    sync_bytes_max: usize,
+}
+
+/// Where the apps come in.
+#[derive(Clone)]
+struct Entrance(Place);
+
+impl FromStr for Entrance {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        if text == PATH {
+            return Ok(Self(Place::Path(PATH)));
+        }
+        let address: Result<SocketAddr, _> = text.parse();
+        let Ok(address) = address else {
+            bail!("an address with a port (127.0.0.1:5006), or the path {PATH}")
+        };
+        Ok(Self(Place::Listener(address)))
+    }
+}
+
+impl Arguments {
+    /// Lets the apps in, if they are to be; returns the address that people give them.
+    pub(crate) async fn add_to(self, server: &mut Server) -> anyhow::Result<Option<String>> {
+        let Some(Entrance(place)) = self.entrance else { return Ok(None) };
+        if let Some(web) = &self.web {
+            let is_listener = matches!(place, Place::Listener(_));
+            ensure!(is_listener, "the web app wants an address of its own, not a path");
+            let index = web.join("index.html");
+            let is_there = index.is_file();
+            ensure!(is_there, "{} is missing: --actual-web wants the web app", index.display());
+        }
+        let settings = Settings {
+            login: Login::parse(&self.login).context("--actual-login")?,
+            web: self.web,
+            upload_bytes_max: self.upload_bytes_max,
+            sync_bytes_max: self.sync_bytes_max,
+        };
+        let router = actual::router(server.services(), settings);
+        let path = if place == Place::Path(PATH) { PATH } else { "" };
+        let gateway = Gateway { router, place, idle_max: IDLE_MAX };
+        let address = server.add_gateway(gateway).await?;
+        Ok(Some(format!("http://{address}{path}")))
+    }
+}
