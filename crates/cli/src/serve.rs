@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
-    actual: actual::Arguments,
+    actual: actual::Actual,
     /// What to log: error, warn, info, debug, trace, or a filter by module.
     #[arg(long, default_value = "info", value_name = "FILTER")]
     log: String,
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
     })
 }
 
-fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Arguments)> {
+fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
     let defaults = Config::default();
     let connections_max = descriptors::for_connections(
         arguments.connections_max,

@@ -31,6 +31,7 @@ use crate::gateway::fault::Fault;
 use crate::gateway::form::{media_type, next};
 use crate::gateway::session::{Session, text};
 use crate::record::{Budget, BudgetFile};
+use crate::trie::Trie;
 
 /// Of a download.
 pub(crate) const MEDIA_TYPE: &str = "application/octet-stream";
@@ -95,6 +96,8 @@ impl Upload {
     fn amend(&self, file: BudgetFile) -> Amend {
         let (upload, new_group) = (self.clone(), Uuid::new_v4().to_string());
         Arc::new(move |record, _| {
+            let mut no_messages = Vec::new();
+            Trie::new().encode(&mut no_messages);
             let (mut budget, trie) = match Budget::decode_record(record)? {
                 // The published server answers 500 here, too: the id is taken for good.
                 Some((budget, _)) if budget.is_deleted => {
@@ -108,7 +111,7 @@ impl Upload {
                 }
                 None => {
                     let (file_id, created_ms) = (upload.file_id.clone(), file.modified_ms);
-                    (Budget { file_id, created_ms, ..Budget::default() }, &[][..])
+                    (Budget { file_id, created_ms, ..Budget::default() }, &no_messages[..])
                 }
             };
             let group_id = budget.group_id.get_or_insert_with(|| new_group.clone());

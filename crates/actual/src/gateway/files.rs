@@ -13,6 +13,7 @@ use crate::gateway::fault::Fault;
 use crate::gateway::form::Form;
 use crate::gateway::session::{Session, text};
 use crate::record::{Budget, BudgetKey};
+use crate::trie::Trie;
 
 /// The one user, as every file has it.
 fn users(user_id: &str) -> Value {
@@ -130,8 +131,8 @@ pub(crate) async fn reset(
         let (mut budget, _) = found.ok_or(Fault::USER_OR_FILE_NOT_FOUND)?;
         budget.group_id = None;
         let mut record = Vec::new();
-        // And without a trie.
         budget.encode_header(&mut record);
+        Trie::new().encode(&mut record);
         Ok(record)
     };
     open.vault.clear(Arc::new(without_group)).await?;

@@ -14,7 +14,6 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use crdt::{Message, Timestamp};
-use prost::Message as _;
 use server::stream::{self, Broken};
 use sync_store::{Amend, Batch, Vault};
 use tokio::sync::mpsc;
@@ -98,7 +97,7 @@ impl Asked {
 
 /// Everything that takes the processor's time, not the disk's.
 fn decode(body: Bytes) -> Result<(Asked, Batch), Fault> {
-    let request = SyncRequest::decode(body).map_err(Fault::internal)?;
+    let request = SyncRequest::from_body(body).map_err(Fault::internal)?;
     let SyncRequest { messages, file_id, group_id, key_id, since } = request;
     if since.is_empty() {
         return Err(Fault::SinceRequired);

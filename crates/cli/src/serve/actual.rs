@@ -16,7 +16,7 @@ const PATH: &str = "/actual";
 /// Actual Budget's apps sync with this server.
 #[derive(Args)]
 #[command(next_help_heading = "Actual Budget")]
-pub(crate) struct Arguments {
+pub(crate) struct Actual {
     /// Serve Actual Budget's apps, on an address of its own (127.0.0.1:5006) or under a path of
     /// this server (/actual).
     #[arg(long = "actual", value_name = "ADDRESS")]
@@ -56,7 +56,7 @@ impl FromStr for Entrance {
     }
 }
 
-impl Arguments {
+impl Actual {
     /// Lets the apps in, if they are to be; returns the address that people give them.
     pub(crate) async fn add_to(self, server: &mut Server) -> anyhow::Result<Option<String>> {
         let Some(Entrance(place)) = self.entrance else { return Ok(None) };

@@ -13,6 +13,7 @@ mod copies;
 mod doctor;
 mod emit;
 mod heal;
+mod hex;
 mod housekeeping;
 mod kill_client;
 mod kill_server;
