@@ -25,7 +25,7 @@ pub(super) fn measure(
 ) -> anyhow::Result<Sample> {
     let mut fresh = run.bed.fresh(peer, CROWD, (0, IMPORT))?;
     let processes = fresh.started.processes;
-    run.bed.runtime.block_on(tokio::time::sleep(SETTLE));
+    run.bed.runtime.block_on(async { tokio::time::sleep(SETTLE).await });
     fresh.idle_mb = processes.memory_mb();
     let (importer, others) = fresh.devices.split_first().expect("the crowd is not empty");
     let (start, cpu) = (now(), processes.cpu_seconds());
