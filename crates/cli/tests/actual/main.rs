@@ -19,3 +19,4 @@ mod recorded;
 mod report;
 mod restarted;
 mod target;
+mod web;
