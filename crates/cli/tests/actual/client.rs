@@ -117,7 +117,8 @@ impl State {
     /// The transaction that was imported as `Bank 7`, for example.
     #[track_caller]
     pub(crate) fn find(&self, imported: &str) -> &Transaction {
-        let found = self.transactions.values().find(|one| one.imported.as_deref() == Some(imported));
+        let found =
+            self.transactions.values().find(|one| one.imported.as_deref() == Some(imported));
         found.unwrap_or_else(|| panic!("no {imported}"))
     }
 }
