@@ -117,7 +117,8 @@ impl State {
     /// The transaction that was imported as `Bank 7`, for example.
     #[track_caller]
     pub(crate) fn find(&self, imported: &str) -> &Transaction {
-        let found = self.transactions.values().find(|one| one.imported.as_deref() == Some(imported));
+        let found =
+            self.transactions.values().find(|one| one.imported.as_deref() == Some(imported));
         found.unwrap_or_else(|| panic!("no {imported}"))
     }
 }
@@ -157,6 +158,13 @@ impl Client {
         let mut client = Self::start(library, folder);
         client.ask(&sign_in(address, password, folder)).unwrap();
         client
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), None, "it had ended by itself: {status}");
     }
 
     /// Asks, for what it answers or why it did not work.
@@ -264,13 +272,6 @@ impl Client {
     pub(crate) fn reset(&mut self) -> Place {
         self.get(&json!({"do": "reset"}))
     }
-
-    /// `kill -9`.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        let status = self.child.wait().unwrap();
-        assert_eq!(status.code(), None, "it had ended by itself: {status}");
-    }
 }
 
 impl Drop for Client {
@@ -278,6 +279,10 @@ impl Drop for Client {
     fn drop(&mut self) {
         // It ends by itself, and a browser with it, when nothing more is asked.
         drop(self.requests.take());
+        if thread::panicking() {
+            // Then it may be stuck.
+            drop(self.child.kill());
+        }
         drop(self.child.wait());
         if thread::panicking() {
             println!("{} wrote:\n{}", self.log.display(), end_of_log(&self.log));
