@@ -32,8 +32,6 @@ const HEADERS: &[&str] = &[
 const PREFIXES: &[&str] = &["access-control-", "cross-origin-"];
 /// Their values differ from run to run.
 const PRESENT: &[&str] = &["etag", "last-modified", "retry-after"];
-/// What a program can look at in a page that is for people.
-const OF_ERROR_PAGES: &[&str] = &["access-control-allow-origin", "content-type", "vary"];
 const SYNC: &str = "application/actual-sync";
 
 /// `path` is what was asked for.
@@ -68,8 +66,7 @@ pub(crate) fn read(
         && essence.starts_with("text/")
     {
         if answer.status >= 400 && text.starts_with("<!DOCTYPE html>") {
-            answer.error_page = true;
-            answer.headers.retain(|name, _| OF_ERROR_PAGES.contains(&name.as_str()));
+            answer = as_error_page(&answer);
         } else {
             answer.text = Some(text.to_owned());
         }
@@ -77,6 +74,13 @@ pub(crate) fn read(
         answer.hex = Some(hex(body));
     }
     answer
+}
+
+/// What a program can look at in a page that is for people.
+pub(crate) fn as_error_page(answer: &Answer) -> Answer {
+    let mut headers = answer.headers.clone();
+    headers.retain(|name, _| name == "access-control-allow-origin");
+    Answer { status: answer.status, headers, error_page: true, ..Answer::default() }
 }
 
 fn headers(all: &HeaderMap) -> BTreeMap<String, String> {

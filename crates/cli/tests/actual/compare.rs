@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::answer::as_error_page;
 use crate::cases::Answer;
 use crate::messages::SyncAnswer;
 
@@ -22,6 +23,8 @@ pub(crate) fn compare(
     found: &Answer,
     carried: &BTreeSet<String>,
 ) -> Vec<Difference> {
+    // In place of a page for people anything may stand.
+    let found = if expected.error_page { &as_error_page(found) } else { found };
     let (mut expected, mut found) = (places(expected), places(found));
     let echoes = carried.iter().map(|timestamp| message_place(timestamp));
     for echo in echoes.filter(|echo| !found.contains_key(echo)).collect::<Vec<_>>() {
@@ -187,6 +190,33 @@ mod tests {
             json!({"status": 400}),
             body("error_page", json!(true)),
             &["error page: – | for people"],
+        );
+    }
+
+    #[test]
+    fn in_place_of_an_error_page_the_status_and_who_may_read_it_matter() {
+        let origin = json!({"access-control-allow-origin": "*"});
+        let page = json!({"status": 500, "headers": origin, "error_page": true});
+        let json = json!({
+            "status": 500,
+            "headers": {"access-control-allow-origin": "*", "content-type": "application/json"},
+            "json": {"status": "error"},
+        });
+        check(page.clone(), json.clone(), &[]);
+        check(
+            page,
+            json!({"status": 400, "text": "no"}),
+            &["header access-control-allow-origin: * | –", "status: 500 | 400"],
+        );
+        let unexpected = json!({"status": 500, "headers": origin, "error_page": true});
+        check(
+            json,
+            unexpected,
+            &[
+                "error page: – | for people",
+                "header content-type: application/json | –",
+                "json/status: \"error\" | –",
+            ],
         );
     }
 

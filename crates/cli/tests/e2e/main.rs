@@ -6,6 +6,7 @@
 
 mod at_rest;
 mod bench;
+mod bench_actual;
 mod commands;
 mod compare;
 mod copies;
