@@ -160,6 +160,13 @@ impl Client {
         client
     }
 
+    /// `kill -9`.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), None, "it had ended by itself: {status}");
+    }
+
     /// Asks, for what it answers or why it did not work.
     pub(crate) fn ask(&mut self, request: &Value) -> Result<Value, String> {
         self.send(request);
@@ -265,13 +272,6 @@ impl Client {
     pub(crate) fn reset(&mut self) -> Place {
         self.get(&json!({"do": "reset"}))
     }
-
-    /// `kill -9`.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        let status = self.child.wait().unwrap();
-        assert_eq!(status.code(), None, "it had ended by itself: {status}");
-    }
 }
 
 impl Drop for Client {
@@ -279,6 +279,10 @@ impl Drop for Client {
     fn drop(&mut self) {
         // It ends by itself, and a browser with it, when nothing more is asked.
         drop(self.requests.take());
+        if thread::panicking() {
+            // Then it may be stuck.
+            drop(self.child.kill());
+        }
         drop(self.child.wait());
         if thread::panicking() {
             println!("{} wrote:\n{}", self.log.display(), end_of_log(&self.log));
