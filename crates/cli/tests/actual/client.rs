@@ -297,6 +297,8 @@ pub(crate) fn sign_in(address: &str, password: &str, folder: &Path) -> Value {
 fn node(script: &str) -> Command {
     let mut node = Command::new(installed(".bin/node"));
     node.arg(format!("{SCRIPTS}/{script}")).arg(packages());
+    // Where the distribution has no Chromium.
+    node.env("PLAYWRIGHT_BROWSERS_PATH", packages().with_file_name("browsers"));
     node
 }
 

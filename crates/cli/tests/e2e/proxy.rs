@@ -90,8 +90,8 @@ impl Proxy {
 
     /// Waits until so many bytes have passed in both directions together, or the process has ended.
     pub(crate) fn watch(&self, bytes: u64, then: Then, process: &mut Child) -> Watch<'_> {
-        let (tell, events) = sync_channel(2);
-        let ended = tell.clone();
+        let watch = self.after(bytes, then);
+        let ended = watch.tell.clone();
         let mut stdout = process.stdout.take().unwrap();
         thread::spawn(move || {
             let mut text = String::new();
@@ -99,27 +99,23 @@ impl Proxy {
             // The test may have seen enough.
             drop(ended.send(Event::Ended(text)));
         });
-        self.arm(bytes, then, tell);
-        Watch { proxy: self, events }
+        watch
     }
 
     /// Waits until so many bytes have passed in both directions together.
     pub(crate) fn after(&self, bytes: u64, then: Then) -> Watch<'_> {
-        let (tell, events) = sync_channel(1);
-        self.arm(bytes, then, tell);
-        Watch { proxy: self, events }
-    }
-
-    fn arm(&self, bytes: u64, then: Then, tell: SyncSender<Event>) {
+        let (tell, events) = sync_channel(2);
         let mut wire = self.shared.wire.lock().unwrap();
         (wire.left, wire.then) = (Some(usize::try_from(bytes.max(1)).unwrap()), then);
-        wire.tell = Some(tell);
+        wire.tell = Some(tell.clone());
+        Watch { proxy: self, tell, events }
     }
 }
 
 /// A wait; what was held back is let go with it.
 pub(crate) struct Watch<'a> {
     proxy: &'a Proxy,
+    tell: SyncSender<Event>,
     events: Receiver<Event>,
 }
 
