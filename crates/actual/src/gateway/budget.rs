@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use accounts::{Unlocked, VaultId};
-use bytes::Bytes;
 use crdt::Timestamp;
 use serde_json::Value;
 use server::Services;
@@ -18,10 +17,6 @@ use crate::record::Budget;
 pub(crate) struct Open {
     pub(crate) vault: Vault,
     pub(crate) budget: Budget,
-    /// The newest arrival number at that moment.
-    pub(crate) cursor: u64,
-    /// Of the trie.
-    pub(crate) trie: Bytes,
 }
 
 impl Gate {
@@ -85,11 +80,8 @@ impl Open {
     /// `None` as long as the vault's first upload has not come to its end.
     pub(crate) async fn read(vault: Vault) -> Result<Option<Self>, Fault> {
         let recorded = vault.record().await?;
-        let Some((budget, trie)) = Budget::decode_record(&recorded.record)? else {
-            return Ok(None);
-        };
-        let trie = recorded.record.slice_ref(trie);
-        Ok(Some(Self { vault, budget, cursor: recorded.cursor, trie }))
+        let found = Budget::decode_record(&recorded.record)?;
+        Ok(found.map(|(budget, _)| Self { vault, budget }))
     }
 
     /// Changes the record, leaving the trie as it is. `change` may refuse, and may run again.
