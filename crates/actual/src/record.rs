@@ -77,10 +77,10 @@ pub struct BudgetKey {
     pub test: Option<String>,
 }
 
-/// A budget's file, which is in the vault's parts.
+/// A budget's file, which is in the vault's pieces.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct BudgetFile {
-    /// The number under which its parts are.
+    /// The number under which its pieces are.
     #[prost(uint64, tag = "1")]
     pub blob: u64,
     /// Its length.

@@ -103,7 +103,8 @@ impl Services {
     }
 }
 
-/// A gateway's routes within what surrounds every handler: requests are counted, panics caught.
+/// Routes within what surrounds every handler: requests are counted, refusals written, panics
+/// caught.
 pub(crate) fn surround(router: Router, app: &Arc<App>) -> Router {
     router
         .layer(CatchPanicLayer::custom(respond::panicked))

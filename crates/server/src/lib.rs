@@ -95,7 +95,7 @@ impl Server {
     /// closes every vault.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
         let Self { socket, gateways, mut listeners, app, .. } = self;
-        let router = router::router(Arc::clone(&app), &gateways);
+        let router = router::router(&app, &gateways);
         let idles = gateways.iter().map(|gateway| gateway.idle_max);
         let idle_max = idles.fold(app.config.request_timeout, Ord::max);
         listeners.push(Listener { socket, router, idle_max });

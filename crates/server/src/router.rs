@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::middleware::from_fn_with_state;
 use axum::{Extension, Router};
-use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
-use crate::gateway::{Gateway, Place};
+use crate::gateway::{self, Gateway, Place};
 use crate::handlers::{accounts, clients, events, health, reconcile, sync};
 use crate::{openapi, respond};
 
 /// The API, and the gateways that are under a path.
-pub(crate) fn router(app: Arc<App>, gateways: &[Gateway]) -> Router {
+pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway]) -> Router {
     let routes = OpenApiRouter::with_openapi(openapi::base())
         .merge(accounts::router())
         .merge(clients::router())
@@ -24,17 +22,14 @@ pub(crate) fn router(app: Arc<App>, gateways: &[Gateway]) -> Router {
         .merge(openapi::router());
     let (router, document) = routes.split_for_parts();
     let document = openapi::Document::new(&document, &app.config);
-    let under_path = |router: Router<_>, gateway: &Gateway| match gateway.place {
-        Place::Path(path) => router.nest_service(path, gateway.router.clone()),
-        Place::Listener(_) => router,
-    };
-    gateways
-        .iter()
-        .fold(router, under_path)
+    let router = router
         .fallback(respond::not_found)
         .method_not_allowed_fallback(respond::method_not_allowed)
         .layer(Extension(document))
-        .layer(CatchPanicLayer::custom(respond::panicked))
-        .layer(from_fn_with_state(Arc::clone(&app), respond::finish))
-        .with_state(app)
+        .with_state(Arc::clone(app));
+    let under_path = |router: Router, gateway: &Gateway| match gateway.place {
+        Place::Path(path) => router.nest(path, gateway.router.clone()),
+        Place::Listener(_) => router,
+    };
+    gateway::surround(gateways.iter().fold(router, under_path), app)
 }

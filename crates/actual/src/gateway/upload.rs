@@ -32,7 +32,7 @@ use crate::gateway::session::{Session, text};
 use crate::record::{Budget, BudgetFile};
 use crate::trie::Trie;
 
-/// Bytes of a piece. Several transactions of this size cost no more than one of all.
+/// Bytes of a piece, but the last (Format 15). Several transactions of this size cost no more than one of all.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
 /// Whose turn it is to upload, by vault.

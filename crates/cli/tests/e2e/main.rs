@@ -4,6 +4,7 @@
 //! What is random is drawn from a seed that the test prints; `WARREN_E2E_SEED` runs it again.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod actual;
 mod at_rest;
 mod bench;
 mod bench_actual;
