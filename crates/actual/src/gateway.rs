@@ -38,7 +38,9 @@ use server::Services;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
+pub(crate) use self::blob::PIECE_BYTES;
 use self::blob::Uploads;
+pub(crate) use self::budget::is_id;
 use self::session::Noted;
 
 /// Longer than an app is busy between two requests: importing a thousand transactions takes it

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! gateway ─► record · trie · content · since · wire
+//! import  ─┘
 //! ```
-//! The gateway answers requests; the other modules are plain functions and values, which do no I/O,
+//! The gateway answers requests, the import takes over what another server has; the other modules are plain functions and values, which do no I/O,
 //! read no clock and draw no random numbers.
 //!
 //! # Invariants
@@ -15,6 +16,7 @@
 
 pub mod content;
 mod gateway;
+pub mod import;
 #[cfg(test)]
 mod published;
 pub mod record;

@@ -146,7 +146,8 @@ impl House {
         Self::open(&Place { data, postgres: postgres::Database::default() })
     }
 
-    fn make(place: &Place) -> anyhow::Result<Self> {
+    /// Opens the directory, and makes it if it is not there.
+    pub(crate) fn make(place: &Place) -> anyhow::Result<Self> {
         let (data, url) = (&place.data.data, place.postgres.url()?);
         let databases = Arc::new(Databases::start(Limits::default())?);
         let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;

@@ -38,7 +38,7 @@ pub(crate) const MEDIA_TYPE: &str = "application/octet-stream";
 /// Of an upload.
 const UPLOAD_MEDIA_TYPE: &str = "application/encrypted-file";
 /// Bytes of a piece. Several transactions of this size cost no more than one of all.
-const PIECE_BYTES: usize = 256 << 10;
+pub(crate) const PIECE_BYTES: usize = 256 << 10;
 /// Pieces that wait for the network.
 const PIECES_WAITING_MAX: usize = 2;
 
