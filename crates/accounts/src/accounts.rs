@@ -183,7 +183,11 @@ impl Accounts {
             // A removed account's id is given again, its vault's is not.
             let sql = "UPDATE account SET login = ?3 WHERE id = ?1 AND vault = ?2";
             let renamed = params![account.0, vault.as_str(), login.as_str()];
-            if db.prepare_cached(sql)?.execute(renamed)? == 1 { Ok(()) } else { Err(Error::NotFound) }
+            if db.prepare_cached(sql)?.execute(renamed)? == 1 {
+                Ok(())
+            } else {
+                Err(Error::NotFound)
+            }
         })
     }
 

@@ -15,15 +15,17 @@
 //! - Answers are made page by page; a request's messages are the most that is held in memory.
 
 mod account;
-mod blob;
 mod budget;
 mod cors;
+mod download;
 mod fault;
 mod files;
 mod form;
 mod info;
+mod said;
 mod session;
 mod sync;
+mod upload;
 mod web;
 
 use std::path::PathBuf;
@@ -33,15 +35,16 @@ use std::time::Duration;
 use accounts::Login;
 use axum::Router;
 use axum::middleware::from_fn;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, any};
 use server::Services;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
-pub(crate) use self::blob::PIECE_BYTES;
-use self::blob::Uploads;
 pub(crate) use self::budget::is_id;
 use self::session::Noted;
+pub(crate) use self::upload::PIECE_BYTES;
+use self::upload::Uploads;
+use self::web::Web;
 
 /// Longer than an app is busy between two requests: importing a thousand transactions takes it
 /// ten seconds.
@@ -76,47 +79,55 @@ pub(crate) struct Gate {
     pub(crate) settings: Settings,
     pub(crate) noted: Noted,
     pub(crate) uploads: Uploads,
+    pub(crate) web: Option<Web>,
 }
 
 /// The routes.
 pub fn router(services: Services, settings: Settings) -> Router {
-    let web = settings.web.clone();
-    let gate = Gate { services, settings, noted: Noted::default(), uploads: Uploads::default() };
+    let web = settings.web.clone().map(Web::new);
+    let (noted, uploads) = (Noted::default(), Uploads::default());
+    let gate = Gate { services, settings, noted, uploads, web };
     let is_worth_it = SizeAbove::new(COMPRESSED_BYTES_MIN)
         // A budget file is a ZIP archive, or encrypted.
-        .and(NotForContentType::new(blob::MEDIA_TYPE))
+        .and(NotForContentType::new(download::MEDIA_TYPE))
         .and(NotForContentType::IMAGES);
     let compression = CompressionLayer::new()
         .gzip(true)
         .quality(CompressionLevel::Fastest)
         .compress_when(is_worth_it);
-    Router::new()
-        .route("/account/needs-bootstrap", get(account::needs_bootstrap))
-        .route("/account/login-methods", get(account::login_methods))
-        .route("/account/bootstrap", post(account::bootstrap))
-        .route("/account/login", post(account::login))
-        .route("/account/validate", get(account::validate))
-        .route("/account/change-password", post(account::change_password))
-        .route("/account/server-prefs", post(account::server_prefs))
-        .route("/sync/sync", post(sync::sync))
-        .route("/sync/list-user-files", get(files::list))
-        .route("/sync/get-user-file-info", get(files::info))
-        .route("/sync/download-user-file", get(blob::download))
-        .route("/sync/upload-user-file", post(blob::upload))
-        .route("/sync/user-get-key", post(files::get_key))
-        .route("/sync/user-create-key", post(files::create_key))
-        .route("/sync/reset-user-file", post(files::reset))
-        .route("/sync/update-user-filename", post(files::rename))
-        .route("/sync/delete-user-file", post(files::delete))
-        .route("/admin/owner-created", get(info::owner_created))
-        .route("/admin/owner-created/", get(info::owner_created))
-        .route("/admin/users", get(info::users))
-        .route("/admin/users/", get(info::users))
-        .route("/info", get(info::info))
-        .route("/health", get(info::health))
-        .route("/mode", get(info::mode))
-        .merge(web::router(web))
+    endpoints()
+        .fallback(web::other)
         .with_state(Arc::new(gate))
         .layer(compression)
         .layer(from_fn(cors::answer))
+}
+
+fn endpoints() -> Router<Arc<Gate>> {
+    // By another method an endpoint is no endpoint: no answer here is 405.
+    let path = || -> MethodRouter<Arc<Gate>> { any(web::other) };
+    Router::new()
+        .route("/account/needs-bootstrap", path().get(account::needs_bootstrap))
+        .route("/account/login-methods", path().get(account::login_methods))
+        .route("/account/bootstrap", path().post(account::bootstrap))
+        .route("/account/login", path().post(account::login))
+        .route("/account/validate", path().get(account::validate))
+        .route("/account/change-password", path().post(account::change_password))
+        .route("/account/server-prefs", path().post(account::server_prefs))
+        .route("/sync/sync", path().post(sync::sync))
+        .route("/sync/list-user-files", path().get(files::list))
+        .route("/sync/get-user-file-info", path().get(files::info))
+        .route("/sync/download-user-file", path().get(download::download))
+        .route("/sync/upload-user-file", path().post(upload::upload))
+        .route("/sync/user-get-key", path().post(files::get_key))
+        .route("/sync/user-create-key", path().post(files::create_key))
+        .route("/sync/reset-user-file", path().post(files::reset))
+        .route("/sync/update-user-filename", path().post(files::rename))
+        .route("/sync/delete-user-file", path().post(files::delete))
+        .route("/admin/owner-created", path().get(info::owner_created))
+        .route("/admin/owner-created/", path().get(info::owner_created))
+        .route("/admin/users", path().get(info::users))
+        .route("/admin/users/", path().get(info::users))
+        .route("/info", path().get(info::info))
+        .route("/health", path().get(info::health))
+        .route("/mode", path().get(info::mode))
 }

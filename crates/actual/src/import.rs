@@ -31,8 +31,8 @@ use sync_store::{Batch, Client, Vault, Vaults};
 
 pub use self::error::Error;
 pub use self::published::Published;
-pub use self::report::{ImportedBudget, LeftOut, OtherFile, Report, Rows};
 use self::report::Progress;
+pub use self::report::{ImportedBudget, LeftOut, OtherFile, Report, Rows};
 
 /// What an account is called, after its later login, while it is being filled.
 const UNFINISHED: &str = ".unfinished-import";

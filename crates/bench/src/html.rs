@@ -25,6 +25,7 @@ mod tests;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::aims::{self, Aim};
 use crate::figures::{self, Column, NONE};
 use crate::lab::Configured;
 use crate::machine::Machine;
@@ -50,6 +51,7 @@ pub(crate) struct Page<'a> {
     pub(crate) settings: &'a [(String, String)],
     pub(crate) configurations: &'a [Configured],
     pub(crate) tables: &'a [Table],
+    pub(crate) aims: &'a [Aim],
     pub(crate) notes: &'a [String],
 }
 
@@ -75,6 +77,7 @@ pub(crate) fn render(page: &Page<'_>) -> String {
                     (setup(page))
                     @if page.tables.len() > TABLES_WITHOUT_CONTENTS_MAX { (contents(page.tables)) }
                 }
+                (aims(page.aims))
                 (in_short(page.tables))
                 (configurations(page.configurations))
                 main { @for table in page.tables { "\n" (section(table)) } }
@@ -105,6 +108,23 @@ fn setup(page: &Page<'_>) -> Markup {
 /// Breaks between words, never after the hyphens of a flag.
 fn command(command: &str) -> Markup {
     html! { code { @for word in command.split(' ') { span { (word) } " " } } }
+}
+
+/// What was to be shown, and whether it was.
+fn aims(aims: &[Aim]) -> Markup {
+    html! {
+        @if !aims.is_empty() {
+            section.summary aria-labelledby="aims" {
+                h2 id="aims" { "Aims" }
+                dl { @for summary in aims::summaries(aims) { div {
+                    dt { (summary.aim) }
+                    dd { @for (reached, aims) in summary.reached { @for aim in aims { div {
+                        a href={ "#" (aim.table) } { (aims::told(aim)) } " " b { (reached.as_str()) }
+                    } } } }
+                } } }
+            }
+        }
+    }
 }
 
 /// What was found, name by name.

@@ -10,6 +10,8 @@
 //! - Flags and printing → `cli`.
 #![forbid(unsafe_code)]
 
+pub mod actual;
+mod aims;
 pub mod bulk;
 mod changes;
 mod compare;
@@ -27,6 +29,7 @@ pub mod reconcile;
 mod report;
 mod rivals;
 mod served;
+mod service;
 mod suite;
 mod summary;
 pub mod sync;

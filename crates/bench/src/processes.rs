@@ -37,9 +37,9 @@ impl Processes {
         self.all().into_iter().filter_map(|pid| status_mb(pid, "VmRSS:")).sum()
     }
 
-    /// The most megabytes that the process itself ever had in memory.
+    /// The most megabytes that each ever had in memory, together.
     pub(crate) fn memory_peak_mb(self) -> Option<f64> {
-        status_mb(self.root, "VmHWM:")
+        self.all().into_iter().map(|pid| status_mb(pid, "VmHWM:")).sum()
     }
 
     fn all(self) -> Vec<u32> {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::aims::Aim;
 use crate::html;
 use crate::lab::Configured;
 use crate::machine::Machine;
@@ -27,6 +28,9 @@ pub struct Report {
     pub configurations: Vec<Configured>,
     /// In the order in which they were asked for.
     pub tables: Vec<Table>,
+    /// What was to be shown, and whether it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aims: Vec<Aim>,
     /// What could not be measured here, and why; what others do for each message.
     pub notes: Vec<String>,
     #[serde(skip)]
@@ -47,6 +51,7 @@ impl Report {
             settings: &self.settings,
             configurations: &self.configurations,
             tables: &self.tables,
+            aims: &self.aims,
             notes: &self.notes,
         })
     }
@@ -63,6 +68,9 @@ impl fmt::Display for Report {
         }
         write!(f, "{}", text::text(&self.tables))?;
         write!(f, "\n{}", text::summary(&self.tables))?;
+        if !self.aims.is_empty() {
+            write!(f, "\n\n{}", text::aims(&self.aims))?;
+        }
         self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
     }
 }

@@ -27,6 +27,8 @@ const THREADS_COUNT: usize = 64;
 pub(crate) struct Served {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// Where Actual's apps ask it, if it was told to listen there.
+    pub(crate) actual: Option<SocketAddr>,
 }
 
 impl Served {
@@ -41,11 +43,13 @@ impl Served {
             .with_context(|| format!("starting {}", program.display()))?;
         let stdout = child.stdout.take().context("its standard output")?;
         // From here on the value ends the process.
-        let mut served = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut served = Self { child, address: nowhere, actual: None };
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
         let said: serde_json::Value = serde_json::from_str(&line).context("its first line")?;
         served.address = socket_address(said["address"].as_str().context("its address")?)?;
+        served.actual = said["actual"].as_str().map(socket_address).transpose()?;
         Ok(served)
     }
 

@@ -7,15 +7,9 @@
 //! # Not here
 //! - Bulk, one user, PostgreSQL → `bulk.rs`. Rounds, ratios, spread → `suite.rs`.
 
-mod actual;
-mod dialect;
 mod live;
-mod load;
 mod memory;
-mod peers;
-mod plan_service;
 mod sections;
-mod warren;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,15 +17,16 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::ProgressBar;
 
-use self::dialect::Dialect;
-use self::load::Load;
-use self::peers::{Bed, Crowd};
+use crate::changes::{Content, Pace};
 use crate::machine::Machine;
 use crate::report::Report;
 use crate::rivals::server::Service;
 use crate::rivals::setup::{Kind, Missing};
 use crate::rivals::{self, Wanted};
 use crate::served::Prepared;
+use crate::service::dialect::Dialect;
+use crate::service::load::{Load, Operation};
+use crate::service::peers::{Bed, Crowd};
 use crate::suite::{self, Effort, Section};
 
 /// What to measure.
@@ -131,12 +126,13 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: settings(plan),
         configurations: Vec::new(),
         tables: Vec::new(),
+        aims: Vec::new(),
         notes,
         title: TITLE.into(),
         lead: LEAD.into(),
     };
     bar.set_message("accounts");
-    let bed = Bed::new(folder.path(), &plan.program, plan.content_bytes)?;
+    let bed = Bed::new(folder.path(), &plan.program, Content::Letters(plan.content_bytes))?;
     let run = Run { plan, bed, services };
     let few = run.prepare("few", plan.users, plan.users)?;
     let effort = Effort::rounds(plan.rounds, plan.duration);
@@ -196,14 +192,15 @@ impl Run<'_> {
         Crowd { users: self.plan.users, devices: self.plan.devices }
     }
 
-    fn load(&self, operation: load::Operation) -> Load {
+    fn load(&self, operation: Operation) -> Load {
         let Plan { messages, limit, seeded, rate, .. } = *self.plan;
+        let pace = Pace::even(1);
         // Else those who pull fall behind those who push.
         let limit = match operation {
-            load::Operation::Cross => limit.max(2 * messages * self.plan.devices),
+            Operation::Cross => limit.max(2 * messages * self.plan.devices),
             _ => limit,
         };
-        Load { operation, messages, limit, rate, connections: None, seeded }
+        Load { operation, messages, limit, rate, connections: None, seeded, pace }
     }
 }
 

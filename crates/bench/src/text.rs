@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use crate::aims::{self, Aim};
 use crate::figures::{self, Column, NONE};
 use crate::lab::{Configured, Setting};
 use crate::suite::Table;
@@ -39,6 +40,21 @@ pub(crate) fn summary(tables: &[Table]) -> String {
         lines.push(figures::wrap(&text, WIDTH_MAX - INDENT.len()).join(INDENT));
     }
     lines.join("\n")
+}
+
+/// What was to be shown, and whether it was; empty if nothing was.
+pub(crate) fn aims(aims: &[Aim]) -> String {
+    let mut lines = Vec::new();
+    for summary in aims::summaries(aims) {
+        let reached = summary.reached.iter().map(|(reached, aims)| {
+            let told: Vec<String> = aims.iter().map(|aim| aims::told(aim)).collect();
+            format!("{}: {}", reached.as_str(), told.join(", "))
+        });
+        let reached: Vec<String> = reached.collect();
+        let text = format!("Aim: {}; {}", summary.aim, reached.join("; "));
+        lines.push(figures::wrap(&text, WIDTH_MAX - INDENT.len()).join(INDENT) + "\n");
+    }
+    lines.concat()
 }
 
 /// What each configuration sets, and what it is for: the first, which is the baseline, with all of
@@ -175,6 +191,15 @@ waiting: How many callers wait at the same time
               median, min–max   median, min–max
 one caller  1,000 (900–1,100)  1.00 (0.90–1.10)";
         assert_eq!(text(&sample::tables()[3..]), expected);
+    }
+
+    #[test]
+    fn an_aim_says_where_it_was_met() {
+        let expected = "\
+Aim: transactions a second, at least 2 times the baseline; met: transfers 3.00 (2.90–3.10)
+Aim: memory, MB, at most 0.5 times the baseline; missed: transfers 3.00 (2.90–3.10)
+";
+        assert_eq!(aims(&sample::aims()), expected);
     }
 
     #[test]

@@ -118,6 +118,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: settings(&bed, plan)?,
         configurations: Vec::new(),
         tables: Vec::new(),
+        aims: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),
         lead: LEAD.into(),

@@ -165,6 +165,12 @@ impl House {
         Ok(self.accounts.unlock(&login, &password, now_ms(), None)?)
     }
 
+    /// The account's further vaults, each to be opened.
+    pub(crate) fn children(&self, unlocked: &Unlocked) -> anyhow::Result<Vec<Unlocked>> {
+        let children = self.accounts.children(unlocked.account)?;
+        Ok(children.iter().map(|vault| unlocked.child(vault)).collect())
+    }
+
     /// The file of a vault, where vaults are files.
     pub(crate) fn vault_path(&self, vault: &VaultId) -> anyhow::Result<PathBuf> {
         let is_file = matches!(self.vaults, Vaults::Files(_));

@@ -1,5 +1,6 @@
 //! `warren bench`: measures, side by side, on this machine.
 
+mod actual;
 mod bulk;
 mod checkpoint;
 mod cipher;
@@ -23,6 +24,7 @@ use crate::output::Output;
 /// Measure Warren beside the bare cost of the work, in one run.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Actual(actual::Actual),
     Bulk(bulk::Bulk),
     Checkpoint(checkpoint::Checkpoint),
     Cipher(cipher::Cipher),
@@ -37,6 +39,7 @@ pub(crate) enum Command {
 
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
+        Command::Actual(arguments) => actual::run(arguments, output),
         Command::Bulk(arguments) => bulk::run(arguments, output),
         Command::Checkpoint(arguments) => checkpoint::run(&arguments, output),
         Command::Cipher(arguments) => cipher::run(&arguments, output),
@@ -59,6 +62,14 @@ struct Places {
     /// Where the results go.
     #[arg(long, default_value = ".", value_name = "DIR")]
     report: PathBuf,
+}
+
+/// Where the programs are that others would pick instead.
+#[derive(Args)]
+struct Rivals {
+    /// Where the rivals are: `bench/rivals` of Warren's repository.
+    #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
+    rivals: PathBuf,
 }
 
 /// For the report.

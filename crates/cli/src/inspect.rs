@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use accounts::Login;
+use accounts::{Login, Unlocked};
 use clap::Args;
 use doctor::holders;
 use replica::Replica;
@@ -14,14 +14,14 @@ use crate::account::{House, Subject};
 use crate::output::Output;
 use crate::status;
 
-/// Show what is in a tracked file, or in an account's vault.
+/// Show what is in a tracked file; or in an account's vault, and in those that belong to it.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren inspect a.db\n  \
                         warren inspect --login ada --data ./data --verify")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     subject: Subject,
-    /// Recompute the vault's fingerprints from its messages; rebuild those that are wrong.
+    /// Recompute the vaults' fingerprints from their messages; rebuild those that are wrong.
     #[arg(long, requires = "login")]
     verify: bool,
 }
@@ -92,7 +92,50 @@ fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     value["cursor"] = cursor.into();
     value["clients"] = status.clients_count.into();
     value["verified"] = verified.into();
+    let children = house.children(&unlocked)?;
+    let children =
+        children.iter().map(|unlocked| child(&house, unlocked, arguments.verify, output));
+    value["children"] = children.collect::<anyhow::Result<_>>()?;
     output.value(&value)
+}
+
+/// A vault that belongs to the account.
+fn child(house: &House, child: &Unlocked, verifies: bool, output: Output) -> anyhow::Result<Value> {
+    let vault = house.vaults.open(child)?;
+    let (status, record, pieces) = house.wait(async {
+        let (status, recorded) = (vault.status().await?, vault.record().await?);
+        Ok::<_, sync_store::Error>((status, recorded.record, vault.pieces().await?))
+    })?;
+    let State { cursor, bytes, fingerprint } = status.state;
+    let (count, digest) = (fingerprint.count, fingerprint.digest);
+    let (id, record_bytes, pieces_count) = (&child.vault, record.len(), pieces.len());
+    let file_bytes = match status.storage {
+        Storage::Sqlite { file_bytes, .. } => Some(file_bytes),
+        Storage::Postgres { .. } => None,
+    };
+    let size = file_bytes.map(|bytes| format!(", file {bytes} bytes")).unwrap_or_default();
+    output.line(format_args!(
+        "its vault {id}: {count} messages, {bytes} bytes, cursor {cursor}, fingerprint \
+         {digest:032x}; record {record_bytes} bytes, {pieces_count} pieces{size}"
+    ));
+    let verified = if verifies { Some(verify(house, &vault, output)?) } else { None };
+    if verifies {
+        // Reading opens them.
+        for piece in pieces {
+            house.wait(vault.piece(piece))?;
+        }
+    }
+    Ok(json!({
+        "vault": id.as_str(),
+        "count": count,
+        "bytes": bytes,
+        "digest": format!("{digest:032x}"),
+        "cursor": cursor,
+        "record_bytes": record_bytes,
+        "pieces": pieces_count,
+        "file_bytes": file_bytes,
+        "verified": verified,
+    }))
 }
 
 /// Says where the vault is, and how it is kept.

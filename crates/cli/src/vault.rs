@@ -1,8 +1,9 @@
 //! `warren vault`: where an account's vault is kept.
 
+use accounts::Unlocked;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
-use sync_store::Vaults;
+use serde_json::{Value, json};
+use sync_store::{State, Vault, Vaults};
 
 use crate::account::{House, Place};
 use crate::output::Output;
@@ -14,10 +15,11 @@ pub(crate) enum Command {
     Move(Move),
 }
 
-/// Copy an account's vault to PostgreSQL, or from there into a file, and check that both are equal.
+/// Copy an account's vault to PostgreSQL, or from there into a file, and check that both are equal;
+/// with it the vaults that belong to it, as those of a gateway's budgets.
 ///
 /// Stop the server first; afterwards start it with the store that the vaults are in. A move that
-/// broke off can be run again, and goes on. The vault stays where it was, too, unless
+/// broke off can be run again, and goes on. The vaults stay where they were, too, unless
 /// --remove-source is given.
 #[derive(Args)]
 #[command(after_help = "Example:\n  \
@@ -29,7 +31,7 @@ pub(crate) struct Move {
     /// Remove what is at the destination first: it is not a copy that broke off.
     #[arg(long)]
     start_over: bool,
-    /// Remove the vault from where it was, once both are equal.
+    /// Remove the vaults from where they were, once all are equal.
     #[arg(long)]
     remove_source: bool,
     #[command(flatten)]
@@ -61,28 +63,77 @@ fn carry(arguments: &Move, output: Output) -> anyhow::Result<()> {
         Store::Postgres => (in_files, in_postgres),
         Store::Sqlite => (in_postgres, in_files),
     };
-    let copied = house.wait(async {
-        if arguments.start_over {
-            to.remove(&unlocked.vault).await?;
+    let children = house.children(&unlocked)?;
+    let (copied, moved) = house.wait(async {
+        let copied = copy(&unlocked, &from, &to, arguments.start_over, output).await?;
+        let mut moved = Vec::new();
+        for child in &children {
+            // It was moved by a run that broke off, or nothing was ever in it.
+            if !is_empty(&from.open(child)?).await? {
+                let copied = copy(child, &from, &to, arguments.start_over, output).await?;
+                moved.push((child, copied));
+            }
         }
-        let (source, copy) = (from.open(&unlocked)?, to.open(&unlocked)?);
-        let bar = output.progress().with_message("moving");
-        bar.set_length(source.state().await?.fingerprint.count);
-        let copied = sync_store::copy(&source, &copy, |count| bar.set_position(count)).await?;
-        bar.finish_and_clear();
-        drop(source);
         if arguments.remove_source {
-            from.remove(&unlocked.vault).await?;
+            // The account's own last: while it is there, all of it can be done again.
+            for one in children.iter().chain([&unlocked]) {
+                from.remove(&one.vault).await?;
+            }
         }
-        anyhow::Ok(copied)
+        anyhow::Ok((copied, moved))
     })?;
-    let (login, fingerprint) = (&unlocked.login, copied.fingerprint);
+    let login = &unlocked.login;
+    let fingerprint = copied.fingerprint;
     output.line(format_args!("moved the vault of {login}: {fingerprint}; both are equal"));
-    output.value(&json!({
-        "login": login.as_str(),
+    for (child, copied) in &moved {
+        let (vault, fingerprint) = (&child.vault, copied.fingerprint);
+        output.line(format_args!("moved its vault {vault}: {fingerprint}; both are equal"));
+    }
+    let mut value = to_json(&copied);
+    value["login"] = login.as_str().into();
+    value["source_removed"] = arguments.remove_source.into();
+    let children = moved.iter().map(|(child, copied)| {
+        let mut value = to_json(copied);
+        value["vault"] = child.vault.as_str().into();
+        value
+    });
+    value["children"] = children.collect();
+    output.value(&value)
+}
+
+async fn copy(
+    unlocked: &Unlocked,
+    from: &Vaults,
+    to: &Vaults,
+    start_over: bool,
+    output: Output,
+) -> anyhow::Result<State> {
+    let source = from.open(unlocked)?;
+    if start_over {
+        let is_only_copy = is_empty(&source).await? && !is_empty(&to.open(unlocked)?).await?;
+        anyhow::ensure!(!is_only_copy, "nothing is where the vault would be moved from");
+        to.remove(&unlocked.vault).await?;
+    }
+    let copy = to.open(unlocked)?;
+    let bar = output.progress().with_message("moving");
+    bar.set_length(source.state().await?.fingerprint.count);
+    let copied = sync_store::copy(&source, &copy, |count| bar.set_position(count)).await?;
+    bar.finish_and_clear();
+    Ok(copied)
+}
+
+async fn is_empty(vault: &Vault) -> anyhow::Result<bool> {
+    let is_empty = vault.state().await? == State::default()
+        && vault.record().await?.record.is_empty()
+        && vault.pieces().await?.is_empty();
+    Ok(is_empty)
+}
+
+fn to_json(copied: &State) -> Value {
+    let fingerprint = copied.fingerprint;
+    json!({
         "count": fingerprint.count,
         "digest": format!("{:032x}", fingerprint.digest),
         "cursor": copied.cursor,
-        "source_removed": arguments.remove_source,
-    }))
+    })
 }

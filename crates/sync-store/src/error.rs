@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crdt::{Fingerprint, OpenError, Timestamp};
+use crdt::{OpenError, Timestamp};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -40,13 +40,13 @@ pub enum Error {
     /// may have been done.
     #[error("PostgreSQL is unavailable: {}", chain(&**.0))]
     Unavailable(Cause),
-    /// A content that is not what was stored: somebody without the key changed it. `verify` finds
-    /// all of them, `rebuild` drops them.
-    #[error("the content of {timestamp} does not open: {source}")]
-    Unreadable { timestamp: Timestamp, source: OpenError },
+    /// Something sealed that is not what was stored: somebody without the key changed it. `verify`
+    /// finds all messages' contents that are so, `rebuild` drops them.
+    #[error("{what} does not open: {source}")]
+    Unreadable { what: String, source: OpenError },
     /// A copy of a vault is not equal to it.
-    #[error("the copy differs: here {original}; there {copied}")]
-    CopyDiffers { original: Fingerprint, copied: Fingerprint },
+    #[error("the copy differs: {what}")]
+    CopyDiffers { what: String },
     /// How to reach the database server cannot be understood, or not be followed.
     #[error("the address of PostgreSQL: {0}")]
     PostgresUrl(String),

@@ -6,11 +6,12 @@
 //!
 //! # Invariants
 //! - Nothing but timestamps, sizes, hashes and what devices say of their progress is readable in
-//!   the database: contents and names are sealed with the vault's key.
+//!   the database: contents, names, records and pieces are sealed with the vault's key.
 //! - No lock is held while an answer travels, and none beyond a transaction.
 //! - What PostgreSQL acknowledged is as safe as its `synchronous_commit` says; only notes about
 //!   devices are written with less.
 
+mod columns;
 mod gateway;
 mod install;
 mod pool;
@@ -23,33 +24,34 @@ use std::sync::Arc;
 
 use accounts::{ClientId, VaultId};
 use async_trait::async_trait;
-use bytes::Bytes;
-use crdt::{Fingerprint, Message, Node, SealKey, Timestamp, Window};
+use crdt::{Fingerprint, Message, Node, Timestamp, Window};
 use engine::Key;
 use tokio::task::spawn_blocking;
 use tokio_postgres::types::Type;
 
+use self::columns::Columns;
 pub use self::install::{plproxy_sql, schema_sql};
 pub use self::pool::Postgres;
-use self::rows::{Uuid, bigint, fingerprint, halves, state};
-use crate::batch::{Batch, Entry};
+use self::rows::{Uuid, bigint, fingerprint, state};
+use self::sealed::Keys;
+use crate::batch::Batch;
 use crate::client::{Client, Seen};
 use crate::error::{Error, Result};
 use crate::store::{
     Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
 };
 
-/// A vault, and the key that opens its contents.
+/// A vault, and the keys that open what is in it.
 struct PostgresStore {
     postgres: Postgres,
     vault: Uuid,
-    key: Arc<SealKey>,
+    keys: Arc<Keys>,
 }
 
 impl Postgres {
     pub(crate) fn open(&self, vault: &VaultId, key: &Key) -> Vault {
-        let key = Arc::new(sealed::key(key));
-        Arc::new(PostgresStore { postgres: self.clone(), vault: vault.into(), key })
+        let keys = Arc::new(Keys::of(key));
+        Arc::new(PostgresStore { postgres: self.clone(), vault: vault.into(), keys })
     }
 
     /// [`crate::Vaults::remove`]
@@ -91,40 +93,28 @@ impl PostgresStore {
 
     async fn insert(
         &self,
-        batch: &Batch,
-        contents: &[Bytes],
+        columns: &Columns,
+        sent: u64,
         quota: Quota,
         seen: Option<&Seen>,
     ) -> Result<(Stored, bool)> {
-        let stamps: Vec<_> =
-            batch.entries.iter().map(|entry| entry.message.timestamp.to_bytes()).collect();
-        let halves = |entry: &Entry| halves(entry.fingerprint.digest);
-        let (highs, lows): (Vec<_>, Vec<_>) = batch.entries.iter().map(halves).unzip();
-        let size = |entry: &Entry| i32::try_from(entry.message.content.len());
-        let sizes: Vec<i32> =
-            batch.entries.iter().map(size).collect::<Result<_, _>>().expect("a body is smaller");
-        let sent = batch.sum.count + batch.repeated;
-        let stored = self
-            .postgres
-            .one(
-                "SELECT * FROM warren.store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-                &[
-                    self.vault(),
-                    (&slices(&stamps), Type::BYTEA_ARRAY),
-                    (&highs, Type::INT8_ARRAY),
-                    (&lows, Type::INT8_ARRAY),
-                    (&sizes, Type::INT4_ARRAY),
-                    (&slices(contents), Type::BYTEA_ARRAY),
-                    (&bigint(quota.messages_max), Type::INT8),
-                    (&bigint(quota.bytes_max), Type::INT8),
-                    (&seen.map(|seen| seen.client.as_str()), Type::TEXT),
-                    (&bigint(seen.map_or(0, |seen| seen.now_ms)), Type::INT8),
-                    (&bigint(sent), Type::INT8),
-                    (&seen.and_then(|seen| seen.unsent).map(bigint), Type::INT8),
-                ],
-            )
-            .await;
+        let client = seen.map(|seen| seen.client.as_str());
+        let (now_ms, unsent) =
+            (seen.map_or(0, |seen| seen.now_ms), seen.and_then(|seen| seen.unsent));
+        let (messages_max, bytes_max) = (bigint(quota.messages_max), bigint(quota.bytes_max));
+        let (now_ms, unsent, all) = (bigint(now_ms), unsent.map(bigint), bigint(sent));
+        let rest: [pool::Parameter<'_>; 6] = [
+            (&messages_max, Type::INT8),
+            (&bytes_max, Type::INT8),
+            (&client, Type::TEXT),
+            (&now_ms, Type::INT8),
+            (&all, Type::INT8),
+            (&unsent, Type::INT8),
+        ];
+        let parameters = [&[self.vault()], &columns.parameters()[..], &rest].concat();
+        let sql = "SELECT * FROM warren.store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
         let limits = (quota.messages_max, quota.bytes_max);
+        let stored = self.postgres.one(sql, &parameters).await;
         let row = stored.map_err(|error| rows::stored_error(error, limits))?;
         let stored = row.try_get::<_, i64>(0)?.cast_unsigned();
         Ok((Stored { stored, known: sent - stored, after: state(&row, 1)? }, row.try_get(5)?))
@@ -152,10 +142,10 @@ impl PostgresStore {
 #[async_trait]
 impl SyncStore for PostgresStore {
     async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored> {
-        let key = Arc::clone(&self.key);
-        let sealed = blocking(move || (sealed::seal_all(&key, &batch), batch)).await?;
-        let (contents, batch) = sealed;
-        let (stored, is_damaged) = self.insert(&batch, &contents, quota, seen.as_ref()).await?;
+        let (keys, sent) = (Arc::clone(&self.keys), batch.sum.count + batch.repeated);
+        let seal = move || Columns::new(&batch.entries.iter().collect::<Vec<_>>(), &keys);
+        let columns = blocking(seal).await?;
+        let (stored, is_damaged) = self.insert(&columns, sent, quota, seen.as_ref()).await?;
         // Reading it mends it.
         let after = if is_damaged { self.state().await? } else { stored.after };
         Ok(Stored { after, ..stored })
@@ -186,13 +176,13 @@ impl SyncStore for PostgresStore {
                 ],
             )
             .await?;
-        let key = Arc::clone(&self.key);
+        let keys = Arc::clone(&self.keys);
         blocking(move || {
             let list: &[u8] = row.try_get(0)?;
             let timestamps: Vec<_> = list.chunks(Timestamp::BYTES).map(rows::timestamp).collect();
             let cursor = row.try_get::<_, i64>(3)?.cast_unsigned();
             let newest = row.try_get::<_, i64>(4)?.cast_unsigned();
-            let messages = messages(&row, 1, &timestamps, &key)?;
+            let messages = messages(&row, 1, &timestamps, &keys)?;
             let fingerprint = fingerprint(&row, 5)?;
             Ok(Page { messages, cursor, more: cursor < newest, fingerprint })
         })
@@ -236,12 +226,12 @@ impl SyncStore for PostgresStore {
         let parameters = [self.vault(), (&list as _, Type::BYTEA), (&bytes_max as _, Type::INT8)];
         let sql = "SELECT * FROM warren.messages($1, $2, $3)";
         let row = self.postgres.one(sql, &parameters).await?;
-        let key = Arc::clone(&self.key);
-        blocking(move || messages(&row, 0, &timestamps, &key)).await?
+        let keys = Arc::clone(&self.keys);
+        blocking(move || messages(&row, 0, &timestamps, &keys)).await?
     }
 
     async fn add_client(&self, client: Client) -> Result<()> {
-        let name = sealed::seal_name(&self.key, &client.id, &client.name);
+        let name = self.keys.seal_name(&client.id, &client.name);
         let sql = "SELECT warren.add_client($1, $2, $3, $4, $5, $6, $7, $8)";
         self.postgres
             .all(
@@ -267,7 +257,7 @@ impl SyncStore for PostgresStore {
             let number = |column| row.try_get::<_, i64>(column).map(i64::cast_unsigned);
             let id: ClientId =
                 row.try_get::<_, &str>(0)?.parse().expect("only `add_client` writes ids");
-            let name = sealed::open_name(&self.key, &id, row.try_get(1)?)?;
+            let name = self.keys.open_name(&id, row.try_get(1)?)?;
             let node = row.try_get::<_, Option<i64>>(2)?.map(|node| Node(node.cast_unsigned()));
             let (cursor, unsent) = (number(3)?, number(4)?);
             let (seen_ms, created_ms) = (number(5)?, number(6)?);
@@ -324,13 +314,13 @@ fn messages(
     row: &tokio_postgres::Row,
     first: usize,
     timestamps: &[Timestamp],
-    key: &SealKey,
+    keys: &Keys,
 ) -> Result<Vec<Message>> {
     let places: Vec<i32> = row.try_get(first)?;
     let contents: Vec<&[u8]> = row.try_get(first + 1)?;
     let open = |(place, content): (i32, &[u8])| {
         let timestamp = timestamps[usize::try_from(place).expect("places count from 0")];
-        Ok(Message { timestamp, content: sealed::open(key, timestamp, content)? })
+        Ok(Message { timestamp, content: keys.open(timestamp, content)? })
     };
     places.into_iter().zip(contents).map(open).collect()
 }

@@ -4,6 +4,8 @@
 //! the copy. (Where messages were deleted by hand, numbers are closed up, and devices notice by the
 //! fingerprint.) A copy that broke off goes on where it stopped.
 
+use std::sync::Arc;
+
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::store::{Quota, State, Vault};
@@ -12,7 +14,8 @@ use crate::store::{Quota, State, Vault};
 const COUNT_MAX: usize = 20_000;
 const BYTES_MAX: usize = 8 << 20;
 
-/// Copies what `from` has and `to` has not, devices included; returns the state of both.
+/// Copies what `from` has and `to` has not, devices, pieces and the record included; returns the
+/// state of both.
 ///
 /// `progress` is told how many messages are done. [`Error::CopyDiffers`] if the two are not equal
 /// afterwards: `to` had other messages, or `from` was changed meanwhile.
@@ -33,13 +36,22 @@ pub async fn copy(from: &Vault, to: &Vault, mut progress: impl FnMut(u64)) -> Re
         }
     }
     copy_clients(from, to).await?;
+    copy_pieces(from, to).await?;
+    // Last: it names pieces, and when it is on the disk they are.
+    let record = from.record().await?.record;
+    to.exchange(Batch::default(), Arc::new(move |_, _| Ok(record.to_vec()))).await?;
+    check_gateways(from, to).await?;
     let (source, copied) = (from.state().await?, to.state().await?);
     let is_equal = source.fingerprint == copied.fingerprint && source.bytes == copied.bytes;
-    if is_equal && to.verify().await?.is_equal() {
-        Ok(copied)
-    } else {
-        Err(Error::CopyDiffers { original: source.fingerprint, copied: copied.fingerprint })
+    if !is_equal {
+        let (source, copied) = (source.fingerprint, copied.fingerprint);
+        return Err(differs(format!("here {source}; there {copied}")));
     }
+    let verified = to.verify().await?;
+    verified.is_equal().then_some(copied).ok_or_else(|| {
+        let (recorded, computed) = (verified.recorded.fingerprint, verified.computed.fingerprint);
+        differs(format!("there {recorded} is recorded, and {computed} found"))
+    })
 }
 
 async fn copy_clients(from: &Vault, to: &Vault) -> Result<()> {
@@ -49,4 +61,40 @@ async fn copy_clients(from: &Vault, to: &Vault) -> Result<()> {
         to.add_client(client).await?;
     }
     Ok(())
+}
+
+async fn copy_pieces(from: &Vault, to: &Vault) -> Result<()> {
+    let pieces = from.pieces().await?;
+    // In order, both.
+    if to.pieces().await?.iter().any(|piece| pieces.binary_search(piece).is_err()) {
+        to.remove_pieces(None).await?;
+    }
+    for id in pieces {
+        let Some(content) = from.piece(id).await? else { continue };
+        if to.piece(id).await?.as_ref() != Some(&content) {
+            to.put_piece(id, content).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares what gateways keep.
+async fn check_gateways(from: &Vault, to: &Vault) -> Result<()> {
+    if from.record().await?.record != to.record().await?.record {
+        return Err(differs("the record".to_owned()));
+    }
+    let pieces = from.pieces().await?;
+    if pieces != to.pieces().await? {
+        return Err(differs("which pieces there are".to_owned()));
+    }
+    for id in pieces {
+        if from.piece(id).await? != to.piece(id).await? {
+            return Err(differs(format!("piece {} of blob {}", id.number, id.blob.get())));
+        }
+    }
+    Ok(())
+}
+
+fn differs(what: String) -> Error {
+    Error::CopyDiffers { what }
 }

@@ -32,6 +32,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
+            "actual",
             "engine",
             "accounts",
             "sync-store",

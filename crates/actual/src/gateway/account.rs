@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use accounts::{Password, Unlocked};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::{Extension, Json};
 use serde_json::{Value, json};
 use server::{Address, Services};
 
 use crate::gateway::Gate;
 use crate::gateway::fault::Fault;
 use crate::gateway::form::Form;
+use crate::gateway::said::Said;
 
 /// The one way to log in, once there is a password.
 fn methods(is_bootstrapped: bool) -> Value {
@@ -22,8 +23,8 @@ fn methods(is_bootstrapped: bool) -> Value {
     }
 }
 
-fn ok(data: &Value) -> Json<Value> {
-    Json(json!({"status": "ok", "data": data}))
+fn ok(data: &Value) -> Said {
+    Said(json!({"status": "ok", "data": data}))
 }
 
 impl Gate {
@@ -38,7 +39,7 @@ impl Gate {
     }
 }
 
-pub(crate) async fn needs_bootstrap(State(gate): State<Arc<Gate>>) -> Result<Json<Value>, Fault> {
+pub(crate) async fn needs_bootstrap(State(gate): State<Arc<Gate>>) -> Result<Said, Fault> {
     let is_bootstrapped = gate.is_bootstrapped().await?;
     Ok(ok(&json!({
         "bootstrapped": is_bootstrapped,
@@ -48,8 +49,8 @@ pub(crate) async fn needs_bootstrap(State(gate): State<Arc<Gate>>) -> Result<Jso
     })))
 }
 
-pub(crate) async fn login_methods(State(gate): State<Arc<Gate>>) -> Result<Json<Value>, Fault> {
-    Ok(Json(json!({"status": "ok", "methods": methods(gate.is_bootstrapped().await?)})))
+pub(crate) async fn login_methods(State(gate): State<Arc<Gate>>) -> Result<Said, Fault> {
+    Ok(Said(json!({"status": "ok", "methods": methods(gate.is_bootstrapped().await?)})))
 }
 
 /// A password by the apps' rule: any text but none.
@@ -62,7 +63,7 @@ pub(crate) async fn bootstrap(
     State(gate): State<Arc<Gate>>,
     headers: HeaderMap,
     form: Form,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let Some(fields) = &form.fields else { return Err(Fault::InvalidLoginSettings) };
     let (by_password, by_openid) = (fields.contains_key("password"), fields.contains_key("openId"));
     let password = by_password.then(|| password(&form)).transpose()?;
@@ -87,7 +88,7 @@ pub(crate) async fn login(
     Extension(Address(address)): Extension<Address>,
     headers: HeaderMap,
     form: Form,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let password = password(&form)?;
     let (login, now_ms) = (gate.settings.login.clone(), gate.services.now_ms());
     let unlock = move |services: &Services| {
@@ -101,7 +102,7 @@ pub(crate) async fn login(
 pub(crate) async fn validate(
     State(gate): State<Arc<Gate>>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let session = gate.session(&headers, None).await?;
     let owner = gate.owner(&session.unlocked).await?;
     Ok(ok(&json!({
@@ -120,7 +121,7 @@ pub(crate) async fn change_password(
     State(gate): State<Arc<Gate>>,
     headers: HeaderMap,
     form: Form,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let session = gate.session(&headers, form.token()).await?;
     let (password, unlocked) = (password(&form)?, session.unlocked.clone());
     let replace = move |services: &Services| {
@@ -136,11 +137,12 @@ pub(crate) async fn server_prefs(
     State(gate): State<Arc<Gate>>,
     headers: HeaderMap,
     form: Form,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let session = gate.session(&headers, form.token()).await?;
     let Some(Value::Object(prefs)) = form.get("prefs") else { return Err(Fault::InvalidPrefs) };
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let prefs: Vec<_> = prefs.iter().map(|(name, value)| (name.clone(), text(value))).collect();
+    let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+    let prefs: Option<Vec<_>> = prefs.iter().map(text).collect();
+    let prefs = prefs.ok_or(Fault::thrown("a preference is a text"))?;
     let vault = gate.open(&session.unlocked).await?;
     gate.change_owner(&vault, move |owner| owner.prefs.extend(prefs.iter().cloned())).await?;
     Ok(ok(&json!({})))

@@ -3,7 +3,6 @@
 //! A plain text is the reason itself; apps read JSON only where the media type says so. Every
 //! status 500 is `internal` to them.
 
-use axum::Json;
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
@@ -11,6 +10,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use server::{Overload, Unread};
 use sync_store::Cause;
+
+use crate::gateway::said::Said;
 
 /// The media type of a reason in plain text, as the published server has it.
 const REASON: &str = "text/html; charset=utf-8";
@@ -49,8 +50,9 @@ pub(crate) enum Fault {
     /// The file is not there, to the endpoint that says so in JSON.
     #[error("file-not-found")]
     NoFileInfo,
-    #[error("the body is no JSON")]
-    NotJson,
+    /// What the published server throws: a page for people.
+    #[error("{1}")]
+    Page(StatusCode, &'static str),
     /// The body was not sent as a budget file.
     #[error("the body is no budget file")]
     NotAFile,
@@ -75,12 +77,21 @@ impl Fault {
     pub(crate) const USER_OR_FILE_NOT_FOUND: Self = Self::Text("User or file not found");
     pub(crate) const INVALID_FILE_ID: Self = Self::Text("invalid fileId");
 
+    pub(crate) fn thrown(what: &'static str) -> Self {
+        Self::Page(StatusCode::INTERNAL_SERVER_ERROR, what)
+    }
+
+    pub(crate) fn malformed(what: &'static str) -> Self {
+        Self::Page(StatusCode::BAD_REQUEST, what)
+    }
+
     pub(crate) fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())
     }
 
     fn status(&self) -> StatusCode {
         match self {
+            Self::Page(status, _) => *status,
             Self::TokenNotFound => StatusCode::UNAUTHORIZED,
             Self::TooManyLogins { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::SinceRequired | Self::FileIdRequired | Self::NotCanonical => {
@@ -97,24 +108,34 @@ impl Fault {
     fn body(&self) -> Response {
         let reason = self.to_string();
         match self {
-            Self::Text(_) | Self::NotJson | Self::TooLarge | Self::Timeout | Self::Busy => {
+            Self::Text(_) | Self::Timeout | Self::Busy => {
                 ([(CONTENT_TYPE, REASON)], Body::from(reason)).into_response()
             }
-            Self::TokenNotFound => Json(
+            Self::Page(..) | Self::TooLarge => page(&reason),
+            Self::TokenNotFound => Said(
                 json!({"status": "error", "reason": "unauthorized", "details": "token-not-found"}),
             )
             .into_response(),
-            Self::SinceRequired | Self::FileIdRequired | Self::NotCanonical => Json(
+            Self::SinceRequired | Self::FileIdRequired | Self::NotCanonical => Said(
                 json!({"details": reason, "reason": "unprocessable-entity", "status": "error"}),
             )
             .into_response(),
-            Self::NotAFile => Json(json!({"status": "error"})).into_response(),
+            Self::NotAFile => Said(json!({"status": "error"})).into_response(),
             Self::Internal(_) => {
-                Json(json!({"status": "error", "reason": "internal-error"})).into_response()
+                Said(json!({"status": "error", "reason": "internal-error"})).into_response()
             }
-            _ => Json(json!({"status": "error", "reason": reason})).into_response(),
+            _ => Said(json!({"status": "error", "reason": reason})).into_response(),
         }
     }
+}
+
+/// A page for people, as an error page of the published server; `text` needs no escaping.
+pub(crate) fn page(text: &str) -> Response {
+    let page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <title>Error</title>\n</head>\n<body>\n<pre>{text}</pre>\n</body>\n</html>\n"
+    );
+    ([(CONTENT_TYPE, REASON)], page).into_response()
 }
 
 impl IntoResponse for Fault {

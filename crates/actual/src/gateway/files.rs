@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use crate::gateway::Gate;
 use crate::gateway::budget::{Open, amend};
 use crate::gateway::fault::Fault;
 use crate::gateway::form::Form;
+use crate::gateway::said::Said;
 use crate::gateway::session::{Session, text};
 use crate::record::{Budget, BudgetKey};
 use crate::trie::Trie;
@@ -20,10 +20,7 @@ fn users(user_id: &str) -> Value {
     json!([{"userId": user_id, "displayName": "", "userName": "", "owner": true}])
 }
 
-pub(crate) async fn list(
-    State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
-) -> Result<Json<Value>, Fault> {
+pub(crate) async fn list(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Result<Said, Fault> {
     let session = gate.session(&headers, None).await?;
     let user_id = gate.owner(&session.unlocked).await?.user_id;
     let file = |budget: Budget| {
@@ -38,23 +35,20 @@ pub(crate) async fn list(
         })
     };
     let files: Vec<_> = gate.budgets(&session).await?.into_iter().map(file).collect();
-    Ok(Json(json!({"status": "ok", "data": files})))
+    Ok(Said(json!({"status": "ok", "data": files})))
 }
 
-pub(crate) async fn info(
-    State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
-) -> Result<Json<Value>, Fault> {
+pub(crate) async fn info(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Result<Said, Fault> {
     let session = gate.session(&headers, None).await?;
     let file_id = text(&headers, "x-actual-file-id").unwrap_or_default();
     let Budget { file_id, group_id, name, encrypt_meta, .. } =
-        gate.budget(&session, file_id, Fault::NoFileInfo).await?.budget;
+        gate.budget(&session, &file_id, Fault::NoFileInfo).await?.budget;
     let meta: Option<Value> = encrypt_meta
         .map(|meta| serde_json::from_str(&meta))
         .transpose()
         .map_err(Fault::internal)?;
     let user_id = gate.owner(&session.unlocked).await?.user_id;
-    Ok(Json(json!({"status": "ok", "data": {
+    Ok(Said(json!({"status": "ok", "data": {
         "deleted": 0,
         "fileId": file_id,
         "groupId": group_id,
@@ -64,8 +58,8 @@ pub(crate) async fn info(
     }})))
 }
 
-fn ok() -> Json<Value> {
-    Json(json!({"status": "ok"}))
+fn ok() -> Said {
+    Said(json!({"status": "ok"}))
 }
 
 impl Gate {
@@ -87,10 +81,10 @@ pub(crate) async fn get_key(
     State(gate): State<Arc<Gate>>,
     headers: HeaderMap,
     form: Form,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let (_, open) = gate.named(&headers, &form, Fault::FILE_NOT_FOUND).await?;
     let BudgetKey { id, salt, test } = open.budget.key;
-    Ok(Json(json!({"status": "ok", "data": {"id": id, "salt": salt, "test": test}})))
+    Ok(Said(json!({"status": "ok", "data": {"id": id, "salt": salt, "test": test}})))
 }
 
 /// Registers the key that apps encrypt with: its name, and what helps to try a password. A field
@@ -99,7 +93,7 @@ pub(crate) async fn create_key(
     State(gate): State<Arc<Gate>>,
     headers: HeaderMap,
     form: Form,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let (_, open) = gate.named(&headers, &form, Fault::FILE_NOT_FOUND).await?;
     let sent = |name: &str| {
         let is_sent = form.fields.as_ref().is_some_and(|fields| fields.contains_key(name));
@@ -124,7 +118,7 @@ pub(crate) async fn reset(
     State(gate): State<Arc<Gate>>,
     headers: HeaderMap,
     form: Form,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let (_, open) = gate.named(&headers, &form, Fault::USER_OR_FILE_NOT_FOUND).await?;
     let without_group = |record: &[u8], _: &[_]| {
         let found = Budget::decode_record(record)?;
@@ -143,7 +137,7 @@ pub(crate) async fn rename(
     State(gate): State<Arc<Gate>>,
     headers: HeaderMap,
     form: Form,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let (_, open) = gate.named(&headers, &form, Fault::FILE_NOT_FOUND).await?;
     if let Some(name) = form.fields.as_ref().and_then(|fields| fields.get("name")) {
         let name = name.as_str().map(str::to_owned);
@@ -161,7 +155,7 @@ pub(crate) async fn delete(
     State(gate): State<Arc<Gate>>,
     headers: HeaderMap,
     form: Form,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Said, Fault> {
     let session = gate.session(&headers, form.token()).await?;
     if form.get("fileId").is_none_or(|id| id == "") {
         return Err(Fault::FileIdRequired);

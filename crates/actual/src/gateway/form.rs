@@ -12,10 +12,13 @@ use serde_json::{Map, Value};
 
 use crate::gateway::Gate;
 use crate::gateway::fault::Fault;
+use crate::wire::SYNC_MEDIA_TYPE;
 
 /// Bytes of a body that carries neither messages nor a file. The longest, a key's test, takes
 /// some hundred.
 const FORM_BYTES_MAX: usize = 1 << 20;
+
+const UPLOAD_MEDIA_TYPE: &str = "application/encrypted-file";
 
 /// A body's fields. Of another media type it is one without fields.
 pub(crate) struct Form {
@@ -34,8 +37,12 @@ impl Form {
         self.fields.as_ref()?.get(name).filter(|value| !value.is_null())
     }
 
+    /// The token, if the body has one; what is there and no text is nobody's.
     pub(crate) fn token(&self) -> Option<&str> {
-        self.text("token").filter(|token| !token.is_empty())
+        match self.get("token")? {
+            Value::String(token) => Some(token.as_str()).filter(|token| !token.is_empty()),
+            _ => Some("no token"),
+        }
     }
 }
 
@@ -43,16 +50,18 @@ impl FromRequest<Arc<Gate>> for Form {
     type Rejection = Fault;
 
     async fn from_request(request: Request, gate: &Arc<Gate>) -> Result<Self, Fault> {
-        let media_type = media_type(request.headers()).to_owned();
+        let media_type = media_type(request.headers());
+        // Only logins come from pages' forms.
+        let takes_forms = request.uri().path().starts_with("/account/");
         let body = read(gate, request.into_body(), FORM_BYTES_MAX).await?;
         let fields = match media_type.as_str() {
             _ if body.is_empty() => None,
-            "application/json" => match serde_json::from_slice(&body).or(Err(Fault::NotJson))? {
-                Value::Object(fields) => Some(fields),
-                Value::Array(_) => None,
-                _ => return Err(Fault::NotJson),
+            "application/json" => match serde_json::from_slice(&body) {
+                Ok(Value::Object(fields)) => Some(fields),
+                Ok(Value::Array(_)) => None,
+                _ => return Err(Fault::malformed("the body is no JSON with fields")),
             },
-            "application/x-www-form-urlencoded" => {
+            "application/x-www-form-urlencoded" if takes_forms => {
                 let pairs = form_urlencoded::parse(&body);
                 Some(
                     pairs.map(|(name, value)| (name.into(), Value::String(value.into()))).collect(),
@@ -64,10 +73,26 @@ impl FromRequest<Arc<Gate>> for Form {
     }
 }
 
-/// A media type without its parameters.
-pub(crate) fn media_type(headers: &HeaderMap) -> &str {
+/// A media type in lower case, without its parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    value.unwrap_or_default().split(';').next().unwrap_or_default().trim()
+    value.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_lowercase()
+}
+
+/// The body, if it is one of those that are bytes to the published server: messages or a file.
+/// `otherwise` if it is not; JSON that is none is refused as such.
+pub(crate) async fn raw(
+    gate: &Arc<Gate>,
+    request: Request,
+    otherwise: Fault,
+) -> Result<Body, Fault> {
+    match media_type(request.headers()).as_str() {
+        SYNC_MEDIA_TYPE | UPLOAD_MEDIA_TYPE => Ok(request.into_body()),
+        _ => {
+            Form::from_request(request, gate).await?;
+            Err(otherwise)
+        }
+    }
 }
 
 /// Reads a body to its end. Each part of it must come in time, not the whole: uplinks are slow.

@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use accounts::{ClientId, Token, Unlocked};
-use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
+use axum::http::{HeaderMap, HeaderValue};
 use lru::LruCache;
 use server::Services;
 use sync_store::{Batch, Client, Quota, Seen, Vault};
@@ -64,8 +64,8 @@ impl Gate {
         headers: &HeaderMap,
         in_body: Option<&str>,
     ) -> Result<Session, Fault> {
-        let token = in_body.or_else(|| text(headers, "x-actual-token"));
-        let token = Token::foreign(token.unwrap_or_default())?;
+        let in_header = text(headers, "x-actual-token");
+        let token = Token::foreign(in_body.or(in_header.as_deref()).unwrap_or_default())?;
         let login = self.settings.login.clone();
         let session = self.services.blocking(move |services| {
             let client = services.accounts().authenticate(&token)?.client_id;
@@ -123,7 +123,7 @@ impl Gate {
             }
             registered => registered,
         };
-        let name = text(headers, USER_AGENT.as_str()).unwrap_or("Actual");
+        let name = text(headers, USER_AGENT.as_str()).unwrap_or_else(|| "Actual".to_owned());
         let now_ms = self.services.now_ms();
         let client = Client {
             id: client?,
@@ -201,7 +201,10 @@ impl Gate {
     }
 }
 
-/// A header's value; `None` if it is missing, empty or no text.
-pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok().filter(|text| !text.is_empty())
+/// A header's value; `None` if it is missing, empty or no text. One that is there twice has both
+/// values, as Node joins them.
+pub(crate) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let values: Result<Vec<_>, _> = headers.get_all(name).iter().map(HeaderValue::to_str).collect();
+    let text = values.ok()?.join(", ");
+    (!text.is_empty()).then_some(text)
 }

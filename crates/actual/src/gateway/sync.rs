@@ -22,7 +22,7 @@ use crate::content;
 use crate::gateway::Gate;
 use crate::gateway::budget::check_sync;
 use crate::gateway::fault::Fault;
-use crate::gateway::form::{media_type, read};
+use crate::gateway::form::{raw, read};
 use crate::record::Budget;
 use crate::since;
 use crate::trie::Trie;
@@ -40,14 +40,13 @@ pub(crate) async fn sync(
     request: Request,
 ) -> Result<Response, Fault> {
     let session = gate.session(request.headers(), None).await?;
-    if media_type(request.headers()) != SYNC_MEDIA_TYPE {
-        return Err(Fault::internal("a sync of another media type"));
-    }
     let bytes_max = gate.settings.sync_bytes_max;
     let length = request.headers().get(axum::http::header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let room = gate.services.room(length.unwrap_or(bytes_max).min(bytes_max)).await?;
-    let body = read(&gate, request.into_body(), bytes_max).await?;
+    let otherwise = Fault::internal("a sync of another media type");
+    let body = raw(&gate, request, otherwise).await?;
+    let body = read(&gate, body, bytes_max).await?;
     let (asked, batch) = gate.services.blocking(move |_| decode(body)).await??;
     let open = gate.budget(&session, &asked.file_id, Fault::FILE_NOT_FOUND).await?;
     check_sync(&open.budget, asked.group_id(), asked.key_id())?;

@@ -1,20 +1,21 @@
-//! The web app: the files of the npm package `@actual-app/web`, with what a browser needs to give
-//! it shared memory.
+//! Everything that is no endpoint: the web app, with what a browser needs to give it shared memory,
+//! and the page that says that nothing is here.
+//!
+//! The files are those of the npm package `@actual-app/web`. Paths that name none are the app's own.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::Router;
+use axum::extract::{Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
 };
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::any_service;
 use tower_http::services::{ServeDir, ServeFile};
-use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::gateway::Gate;
+use crate::gateway::fault::page;
 
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const EMBEDDER_POLICY: HeaderName = HeaderName::from_static("cross-origin-embedder-policy");
@@ -23,26 +24,54 @@ const POLICY: &str = "default-src 'self' blob:; img-src 'self' blob: data:; \
                       script-src 'self' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; \
                       font-src 'self' data:; connect-src http: https:";
 
-/// Everything that is no endpoint: files, and the app itself for its own paths.
-pub(crate) fn router(folder: Option<PathBuf>) -> Router<Arc<Gate>> {
-    let header =
-        |name, value| SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value));
-    let router = match folder {
-        Some(folder) => {
-            let app = ServeFile::new(folder.join("index.html"));
-            let files = ServeDir::new(folder).append_index_html_on_directories(false);
-            Router::new().fallback_service(any_service(files.fallback(app)))
-        }
-        None => Router::new().fallback(not_found),
-    };
-    router
-        .layer(header(OPENER_POLICY, "same-origin"))
-        .layer(header(EMBEDDER_POLICY, "require-corp"))
-        .layer(header(CONTENT_SECURITY_POLICY, POLICY))
-        .layer(header(CACHE_CONTROL, "public, max-age=0"))
+/// The web app's files.
+pub(crate) struct Web(ServeDir<ServeFile>);
+
+impl Web {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        let app = ServeFile::new(folder.join("index.html"));
+        Self(ServeDir::new(folder).append_index_html_on_directories(false).fallback(app))
+    }
+
+    async fn file(&self, request: Request) -> Response {
+        let served = self.0.clone().try_call(request).await;
+        let Ok(mut response) = served.map(IntoResponse::into_response) else {
+            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        };
+        let headers = response.headers_mut();
+        headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+        headers.insert(EMBEDDER_POLICY, HeaderValue::from_static("require-corp"));
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=0"));
+        name_character_set(headers);
+        response
+    }
 }
 
-async fn not_found(method: Method) -> Response {
-    let text = format!("Cannot {method} this path");
-    (StatusCode::NOT_FOUND, [(CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response()
+/// Of texts, which are all in UTF-8.
+fn name_character_set(headers: &mut HeaderMap) {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_bare = |media_type: &&str| !media_type.contains(';');
+    let is_text =
+        |media_type: &&str| media_type.starts_with("text/") || *media_type == "application/json";
+    if let Some(media_type) = media_type.filter(is_bare).filter(is_text) {
+        let named = HeaderValue::try_from(format!("{media_type}; charset=utf-8"));
+        headers.insert(CONTENT_TYPE, named.expect("it was a header's value"));
+    }
+}
+
+/// What no endpoint answers.
+pub(crate) async fn other(State(gate): State<Arc<Gate>>, request: Request) -> Response {
+    // Nothing under this path answers anybody without a token.
+    if request.uri().path().starts_with("/sync")
+        && let Err(fault) = gate.session(request.headers(), None).await
+    {
+        return fault.into_response();
+    }
+    match &gate.web {
+        Some(web) if [Method::GET, Method::HEAD].contains(request.method()) => {
+            web.file(request).await
+        }
+        _ => (StatusCode::NOT_FOUND, page("nothing is here")).into_response(),
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::aims::{Aim, Goal, Reached};
 use crate::machine::Machine;
 use crate::measure::{Latency, Spread};
 use crate::suite::{Row, Table};
@@ -33,6 +34,21 @@ pub(crate) fn row(name: &str, rate: f64) -> Row {
         latency: None,
         facts: BTreeMap::new(),
     }
+}
+
+/// One that is met and one that is not.
+pub(crate) fn aims() -> Vec<Aim> {
+    let aim = |name: &str, goal, verdict| Aim {
+        name: name.to_owned(),
+        goal,
+        table: "transfers".to_owned(),
+        found: Spread::of(vec![2.9, 3.0, 3.1]),
+        verdict,
+    };
+    vec![
+        aim("transactions a second", Goal::AtLeast(2.0), Reached::Met),
+        aim("memory, MB", Goal::AtMost(0.5), Reached::Missed),
+    ]
 }
 
 /// Bars with everything; lines of two sizes; bars over a wide range with hostile names; one row.

@@ -17,6 +17,7 @@ fn page() -> String {
         settings: &settings,
         configurations: &[],
         tables: &sample::tables(),
+        aims: &sample::aims(),
         notes: &["A figure of another machine is not ours: 1 < 2.".to_owned()],
     })
 }
@@ -112,8 +113,19 @@ fn empty_page() -> Page<'static> {
         settings: &[],
         configurations: &[],
         tables: &[],
+        aims: &[],
         notes: &[],
     }
+}
+
+#[test]
+fn aims_stand_before_the_figures() {
+    let page = page();
+    let (short, _) = page.split_once("<main>").unwrap();
+    let aim = "<dt>transactions a second, at least 2 times the baseline</dt>";
+    assert!(short.contains(aim), "{short}");
+    let reached = "<a href=\"#transfers\">transfers 3.00 (2.90–3.10)</a> <b>met</b>";
+    assert!(short.contains(reached), "{short}");
 }
 
 #[test]

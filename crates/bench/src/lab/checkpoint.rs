@@ -100,6 +100,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings,
         configurations: Vec::new(),
         tables,
+        aims: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),
         lead: LEAD.into(),

@@ -97,6 +97,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: method.settings(),
         configurations: vec![Configured::read_back(&configuration, &None, scratch.path())?],
         tables,
+        aims: Vec::new(),
         notes,
         title: TITLE.into(),
         lead: LEAD.into(),

@@ -179,6 +179,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings,
         configurations: configured,
         tables: work.tables,
+        aims: Vec::new(),
         notes,
         title: TITLE.into(),
         lead: LEAD.into(),

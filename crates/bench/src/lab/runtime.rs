@@ -68,6 +68,8 @@ const LEAD: &str = "The same statements with the same settings on the same file,
     Warren has it; \"again\" is the same once more and shows what chance does. Tables called \
     \"versions\" compare one library with itself, on several releases of Node, by the processor \
     time that it took.";
+/// What builds the drivers.
+const SETUP: &str = "warren bench runtime --setup";
 const BASELINE: &str = "rusqlite, this build";
 /// The published operations, for the tables of versions.
 const PUBLISHED: [&str; 3] = ["insert", "list", "update"];
@@ -86,7 +88,7 @@ pub fn setup(rivals: &Path, bar: &ProgressBar) -> Drivers {
 pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let Method { folder, command, .. } = &plan.method;
     let scratch = tempfile::tempdir_in(folder).context("the folder to measure in")?;
-    let found = find(&plan.rivals, &rivals::target(&plan.rivals), Missing::Absent, bar);
+    let found = find(&plan.rivals, &rivals::target(&plan.rivals), Missing::Absent(SETUP), bar);
     let absent: Vec<String> = found.absent.iter().map(Absent::note).collect();
     ensure!(
         !found.present.is_empty(),
@@ -118,6 +120,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: Vec::new(),
         configurations,
         tables,
+        aims: Vec::new(),
         notes,
         title: TITLE.into(),
         lead: LEAD.into(),

@@ -24,7 +24,7 @@ const END_TIME_MAX: Duration = Duration::from_secs(20);
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Which server, and what it does for each message.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) server: String,
     pub(crate) version: String,

@@ -41,8 +41,8 @@ pub(crate) enum Kind {
 pub(crate) enum Missing {
     /// It is built or installed, which may take minutes.
     Build,
-    /// It is absent.
-    Absent,
+    /// It is absent; this command builds it.
+    Absent(&'static str),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,8 +135,8 @@ fn build(name: &str, folder: &Path, target: &Path, missing: Missing) -> anyhow::
 impl Missing {
     /// May it be built?
     fn check(self) -> anyhow::Result<()> {
-        if self == Self::Absent {
-            bail!("not built yet: run `warren bench runtime --setup`");
+        if let Self::Absent(command) = self {
+            bail!("not built yet: run `{command}`");
         }
         Ok(())
     }

@@ -13,13 +13,13 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 use super::Run;
-use super::dialect::{self, Device, Dialect};
-use super::peers::{Crowd, Peer};
-use super::warren;
-use crate::changes::Changes;
+use crate::changes::{Changes, Pace};
 use crate::http::Connection;
 use crate::measure::{Latencies, Sample, now};
 use crate::served::Prepared;
+use crate::service::dialect::{self, Device, Dialect};
+use crate::service::peers::{Crowd, Peer};
+use crate::service::warren;
 use crate::suite::{Case, Section};
 
 /// As many as the server takes of an account.
@@ -57,7 +57,7 @@ fn measure(
         prepared.copy_to(folder.path())?;
         let peer = Peer::Warren(prepared);
         let started = peer.start(run.bed.program, folder.path())?;
-        let changes = Arc::new(Changes::new(run.bed.content_bytes, 0));
+        let changes = Arc::new(Changes::of(run.bed.content, 0, Pace::even(1)));
         let crowd = Crowd { users: 1, devices: DEVICES };
         let devices = peer.enroll(started.address, crowd, 0, &changes).await?;
         let tokens = &prepared.tokens[1..];

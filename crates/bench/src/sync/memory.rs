@@ -11,14 +11,14 @@ use hyper::body::Bytes;
 use tokio::task::JoinSet;
 
 use super::Run;
-use super::dialect::{self, Device, Dialect};
-use super::load::Operation;
-use super::peers::{Crowd, Peer};
 use super::sections::UNIT;
 use crate::changes::Changes;
 use crate::http::Connection;
 use crate::measure::{Latencies, Sample, now};
 use crate::served::Prepared;
+use crate::service::dialect::{self, Device, Dialect};
+use crate::service::load::Operation;
+use crate::service::peers::{Crowd, Peer};
 use crate::suite::{Case, Section};
 
 /// Accounts for each user who syncs.

@@ -1,16 +1,14 @@
 //! The tables about requests: the published load tests, one user and many, WAL on and off.
 
-use super::load::Operation;
-use super::peers::{Crowd, Peer, Setting};
 use super::{Part, Rival, Run};
 use crate::served::Prepared;
+use crate::service::load::Operation;
+use crate::service::peers::{AS_IT_COMES, Crowd, Peer, Setting};
 use crate::suite::{Case, Section};
 
 pub(super) const UNIT: &str = "requests";
 /// A user's devices where one user is compared with many.
 const DEVICES: usize = 2;
-
-const AS_IT_COMES: Setting = Setting { workers: 1, journal_mode: None, synchronous: None };
 
 const fn sqlite(journal_mode: &'static str, synchronous: &'static str, workers: usize) -> Setting {
     Setting { workers, journal_mode: Some(journal_mode), synchronous: Some(synchronous) }
@@ -58,7 +56,7 @@ pub(super) fn operations<'a>(run: &'a Run<'_>, prepared: &'a Prepared) -> Vec<Se
         let title = match operation {
             Operation::Upload => "every device pushes",
             Operation::Download => "every device pulls from a random cursor",
-            Operation::Cross => "every device pushes, then pulls what the others pushed",
+            _ => "every device pushes, then pulls what the others pushed",
         };
         Section { name: name.to_owned(), unit: UNIT, title: title.to_owned(), cases }
     };

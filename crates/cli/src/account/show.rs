@@ -38,13 +38,18 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         Vaults::Files(_) => file_bytes(&account.vault, &arguments.place.data.data)?,
         Vaults::Postgres(_) => None,
     };
+    let children_count = house.accounts.children(account.account)?.len();
     describe(&account, file_bytes, output);
+    if children_count > 0 {
+        output.line(format_args!("{children_count} further vaults belong to it"));
+    }
     let mut value = json!({
         "login": login.as_str(),
         "vault": account.vault.as_str(),
         "created_ms": account.created_ms,
         "devices": account.clients_count,
         "file_bytes": file_bytes,
+        "children": children_count,
         "limits": limit::to_json(account.limits),
     });
     if arguments.open || arguments.password.password_file.is_some() {

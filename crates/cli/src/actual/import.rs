@@ -86,12 +86,11 @@ fn check_stopped(account_file: &Path) -> anyhow::Result<()> {
 /// With what to do, and the code of the closed list.
 fn told(error: Error, login: &Login) -> anyhow::Error {
     match error {
-        Error::Accounts(error @ accounts::Error::AccountExists) => {
-            anyhow::Error::from(error).context(format!(
+        Error::Accounts(error @ accounts::Error::AccountExists) => anyhow::Error::from(error)
+            .context(format!(
                 "there is an account {login} already: import into another data directory, or with \
                  another --login"
-            ))
-        }
+            )),
         Error::WrongPassword => {
             let context = error.to_string();
             anyhow::Error::from(accounts::Error::WrongPassword).context(context)

@@ -1,13 +1,11 @@
 //! `warren bench runtime`.
 
-use std::path::PathBuf;
-
 use bench::lab::runtime::{self, Plan};
 use clap::Args;
 use engine::{Cipher, Profile};
 
-use super::finish;
 use super::method::MethodArguments;
+use super::{Rivals, finish};
 use crate::output::Output;
 
 /// The same work through SQLite libraries of Node and Python.
@@ -46,9 +44,8 @@ pub(crate) struct Arguments {
     /// Bytes of a message's body.
     #[arg(long, default_value_t = 3_500, value_name = "BYTES")]
     body_bytes: usize,
-    /// Where the drivers are: `bench/rivals` of Warren's repository.
-    #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
-    rivals: PathBuf,
+    #[command(flatten)]
+    rivals: Rivals,
     #[command(flatten)]
     method: MethodArguments,
 }
@@ -71,7 +68,7 @@ fn profile(name: &str) -> Result<&'static Profile, String> {
 pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
     let progress = output.progress();
     if arguments.setup {
-        let drivers = runtime::setup(&arguments.rivals, &progress);
+        let drivers = runtime::setup(&arguments.rivals.rivals, &progress);
         output.line(format_args!("{drivers}"));
         return output.value(&drivers);
     }
@@ -81,7 +78,7 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
         body_bytes: arguments.body_bytes,
         configurations: arguments.only,
         ciphers: arguments.cipher.iter().map(|encryption| encryption.0).collect(),
-        rivals: arguments.rivals,
+        rivals: arguments.rivals.rivals,
     };
     let report = runtime::run(&plan, &progress)?;
     finish(&report, &arguments.method.places.report, output)

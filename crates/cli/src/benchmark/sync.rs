@@ -1,6 +1,5 @@
 //! `warren bench sync`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -8,7 +7,7 @@ use bench::sync::{Part, Plan, Rival};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::{Places, command_line, finish};
+use super::{Places, Rivals, command_line, finish};
 use crate::output::Output;
 use crate::serve::descriptors;
 
@@ -59,9 +58,8 @@ pub(crate) struct Sync {
     /// Measure others in the same run. They are installed when first wanted.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "RIVALS")]
     against: Vec<RivalName>,
-    /// Where the rivals are: `bench/rivals` of Warren's repository.
-    #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
-    rivals: PathBuf,
+    #[command(flatten)]
+    rivals: Rivals,
     #[command(flatten)]
     places: Places,
 }
@@ -134,7 +132,7 @@ pub(crate) fn run(arguments: Sync, output: Output) -> anyhow::Result<()> {
         rate: arguments.rate,
         crowd: arguments.crowd,
         folder: arguments.places.folder,
-        rivals: arguments.rivals,
+        rivals: arguments.rivals.rivals,
         program: std::env::current_exe()?,
         command: command_line(),
     };

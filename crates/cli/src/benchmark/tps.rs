@@ -1,6 +1,5 @@
 //! `warren bench tps`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -9,7 +8,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use engine::Cipher;
 
-use super::{Places, command_line, finish};
+use super::{Places, Rivals, command_line, finish};
 use crate::output::Output;
 
 /// Isolated transactions a second over a large table, beside the bare loop that calls SQLite.
@@ -46,9 +45,8 @@ pub(crate) struct Tps {
     /// Leave the loaded table in the folder, and use one that is there.
     #[arg(long)]
     keep: bool,
-    /// Where the rivals' drivers are: `bench/rivals` of Warren's repository.
-    #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
-    rivals: PathBuf,
+    #[command(flatten)]
+    rivals: Rivals,
     #[command(flatten)]
     places: Places,
 }
@@ -119,7 +117,7 @@ pub(crate) fn run(arguments: Tps, output: Output) -> anyhow::Result<()> {
         vaults: arguments.vaults,
         folder: arguments.places.folder,
         keep: arguments.keep,
-        rivals: arguments.rivals,
+        rivals: arguments.rivals.rivals,
         command: command_line(),
     };
     let report = bench::tps::run(&plan, &output.progress())?;

@@ -79,8 +79,7 @@ impl Target {
 
     /// What it has written to standard output and standard error.
     pub(crate) fn log(&self) -> String {
-        let log = fs::read(self.log_path()).unwrap_or_default();
-        String::from_utf8_lossy(&log).into_owned()
+        read(&self.log_path())
     }
 
     /// `kill -9`.
@@ -152,11 +151,26 @@ impl Drop for Target {
             drop(child.wait());
         }
         if thread::panicking() {
-            let log = self.log();
-            let shown = log.ceil_char_boundary(log.len().saturating_sub(SHOWN_BYTES_MAX));
-            println!("{:?} {} wrote:\n…{}", self.kind, self.address, &log[shown..]);
+            let end = end_of_log(&self.log_path());
+            println!("{:?} {} wrote:\n{end}", self.kind, self.address);
         }
     }
+}
+
+fn read(log: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned()
+}
+
+/// As much of it as a failed test shows.
+pub(crate) fn end_of_log(path: &Path) -> String {
+    let log = read(path);
+    let shown = log.ceil_char_boundary(log.len().saturating_sub(SHOWN_BYTES_MAX));
+    format!("…{}", &log[shown..])
+}
+
+/// Where the published packages are.
+pub(crate) fn packages() -> PathBuf {
+    installed("")
 }
 
 /// Something of the published packages.

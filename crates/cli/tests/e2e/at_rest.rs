@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
+use crate::hex::hex;
 use crate::processes::{json, shell, sql, start, warren};
 use crate::proxy::{Event, Proxy, Then};
 use crate::random::Random;
-use crate::support::{PASSWORD, Place, files_below, hex, sync, token, track_all};
+use crate::support::{PASSWORD, Place, files_below, sync, token, track_all};
 
 const DEVICE: &str = "Ada's secret machine";
 /// What Chinook holds: an album, an e-mail address, a street, a table's and a column's name, a

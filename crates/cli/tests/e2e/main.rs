@@ -6,12 +6,14 @@
 
 mod at_rest;
 mod bench;
+mod bench_actual;
 mod commands;
 mod compare;
 mod copies;
 mod doctor;
 mod emit;
 mod heal;
+mod hex;
 mod housekeeping;
 mod kill_client;
 mod kill_server;

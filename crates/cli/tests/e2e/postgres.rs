@@ -1,12 +1,17 @@
 //! A server whose vaults are in PostgreSQL, and vaults that move.
 
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use accounts::{Accounts, KdfCost};
+use crdt::{Message, Node, Timestamp};
+use engine::{Databases, Limits};
 use serde_json::{Value, json};
+use sync_store::{Amend, Batch, BlobId, Files, PieceId, Vaults};
 
 use crate::processes::{Server, json, sql, warren, with_input};
-use crate::support::{Place, check_equal, check_report, track_all};
+use crate::support::{PASSWORD, Place, check_equal, check_report, track_all};
 
 /// The tests' PostgreSQL server, started once; it ends with the process.
 fn lab() -> &'static postgres_lab::Server {
@@ -100,6 +105,11 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
     let before = pair.inspect(false);
     assert_eq!(pair.carry("postgres", &["--remove-source"]), before);
     assert_eq!(pair.inspect(true), before);
+    // Once more would remove the only copy.
+    let again = ["vault", "move", "ada", "--to", "postgres", "--start-over", "--json"];
+    let place = ["--data", &pair.place.data, "--password-file", &pair.place.password];
+    warren(&[&again[..], &place, &["--postgres-file", &pair.url]].concat()).refused("failed");
+    assert_eq!(pair.inspect(true), before);
     let server = pair.serve_postgres();
     pair.sync_on(&server);
     let devices =
@@ -110,6 +120,99 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
 
     let remove = ["account", "remove", "ada", "--yes", "--data", &pair.place.data];
     json(&[&remove[..], &["--postgres-file", &pair.url]].concat());
+}
+
+/// Vaults that belong to ada, as a gateway makes them: messages, a blob in pieces, a record.
+fn fill_children(place: &Place, names: &[&'static str]) {
+    let databases = Arc::new(Databases::start(Limits::default()).unwrap());
+    let data = Path::new(&place.data);
+    let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT).unwrap();
+    let ada = place.unlock(PASSWORD);
+    let vaults = Vaults::Files(Files::new(Arc::clone(&databases), data.to_owned()));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for (name, millis) in names.iter().copied().zip(1..) {
+        let id = ada.child_named(name);
+        accounts.add_child(ada.account, &id).unwrap();
+        let vault = vaults.open(&ada.child(&id)).unwrap();
+        let blob = BlobId::generate();
+        let message =
+            |n| Message { timestamp: Timestamp::new(n, 0, Node(7)).unwrap(), content: name.into() };
+        let batch = Batch::of_first((0..millis * 10).map(message).collect());
+        let amend: Amend = Arc::new(move |_, _| Ok([name.as_bytes(), b" record"].concat()));
+        runtime.block_on(async {
+            let piece = PieceId { blob, number: 0 };
+            vault.put_piece(piece, name.repeat(1_000).into()).await.unwrap();
+            vault.exchange(batch, amend).await.unwrap();
+        });
+    }
+    // One that is noted, and was never made.
+    accounts.add_child(ada.account, &ada.child_named("nothing")).unwrap();
+}
+
+#[test]
+fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
+    let place = Place::new();
+    fill_children(&place, &["budget", "other budget"]);
+    let url = place.write("url.txt", &lab().url("postgres"));
+    let inspect = |options: &[&str]| {
+        let command = ["inspect", "--login", "ada", "--verify"];
+        let mut children = place.operator(&[&command, options].concat())["children"].take();
+        children.as_array_mut().unwrap().sort_by_key(|child| child["count"].as_u64());
+        children
+    };
+    let in_postgres = ["--postgres-file", &url];
+    let check = |children: &Value, is_file: bool| {
+        let children = children.as_array().unwrap();
+        let column = |name: &str| children.iter().map(|c| c[name].clone()).collect::<Vec<_>>();
+        assert_eq!(column("count"), [0, 10, 20]);
+        assert_eq!(column("bytes"), [0, 60, 240]);
+        assert_eq!(column("pieces"), [0, 1, 1]);
+        assert_eq!(column("record_bytes"), [0, 13, 19]);
+        assert!(children.iter().all(|child| child["verified"] == true), "{children:?}");
+        assert!(children.iter().all(|child| child["file_bytes"].is_u64() == is_file));
+    };
+    let carry = |to: &str, options: &[&str]| {
+        let carry = ["vault", "move", "ada", "--to", to, "--postgres-file", &url];
+        let moved = place.operator(&[&carry, options].concat());
+        let counts = moved["children"].as_array().unwrap().iter().map(|c| c["count"].as_u64());
+        let mut counts: Vec<_> = counts.map(Option::unwrap).collect();
+        counts.sort_unstable();
+        counts
+    };
+    let before = inspect(&[]);
+    check(&before, true);
+    assert_eq!(carry("postgres", &["--remove-source"]), [10, 20]);
+    let there = inspect(&in_postgres);
+    check(&there, false);
+    let digests = |children: &Value| {
+        let children = children.as_array().unwrap().iter();
+        children.map(|child| (child["vault"].clone(), child["digest"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(digests(&there), digests(&before));
+    // What was moved already is left alone, also by who would begin anew.
+    assert_eq!(carry("postgres", &["--remove-source", "--start-over"]), [0; 0]);
+    check(&inspect(&in_postgres), false);
+    assert_eq!(carry("sqlite", &[]), [10, 20]);
+    let back = inspect(&[]);
+    check(&back, true);
+    assert_eq!(digests(&back), digests(&before));
+    let people = warren(&[
+        "inspect",
+        "--login",
+        "ada",
+        "--data",
+        &place.data,
+        "--password-file",
+        &place.password,
+    ]);
+    let people = people.succeeded().stdout;
+    assert_eq!(people.matches("its vault ").count(), 3, "{people}");
+    let shown = json(&["account", "show", "ada", "--data", &place.data]);
+    assert_eq!(shown["children"], 3);
+
+    let remove = ["account", "remove", "ada", "--yes", "--data", &place.data];
+    let removed = json(&[&remove[..], &in_postgres].concat());
+    assert_eq!(removed["children"].as_array().unwrap().len(), 3);
 }
 
 #[test]

@@ -7,9 +7,10 @@ use std::process::Command;
 use engine::{Cipher, Encryption, Key, Profile, open_connection};
 use serde_json::{Value, json};
 
+use crate::hex::hex;
 use crate::processes::{Ran, Server, python, with_input};
 use crate::random::Random;
-use crate::support::{PASSWORD, Place, hex, sync, token, track_all};
+use crate::support::{PASSWORD, Place, sync, token, track_all};
 
 const INTEROP: &str = include_str!("../../../../tests/apsw_interop.py");
 

@@ -199,9 +199,3 @@ pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     }
     files
 }
-
-/// Bytes as lower-case hex digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(|digit| char::from_digit(digit.into(), 16).unwrap()).collect()
-}

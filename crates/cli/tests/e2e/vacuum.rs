@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::hex::hex;
 use crate::processes::{json, sql, warren};
-use crate::support::{Place, hex, track_all};
+use crate::support::{Place, track_all};
 
 /// A file of a few megabytes, half of it free, in this journal mode.
 fn half_empty(folder: &TempDir, journal_mode: &str) -> String {

@@ -9,10 +9,11 @@ use crate::postgres::pool::Postgres;
 
 const TABLES: &str = include_str!("schema/tables.sql");
 const STORE: &str = include_str!("schema/store.sql");
+const GATEWAY: &str = include_str!("schema/gateway.sql");
 const READ: &str = include_str!("schema/read.sql");
 
 /// Raised with every change of the files in `schema/`.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// Names the lock that installers take: "warren" as bytes.
 const LOCK: i64 = 0x7761_7272_656e;
@@ -26,6 +27,7 @@ SET LOCAL client_min_messages = warning;
 SET LOCAL search_path = warren, pg_temp;
 {TABLES}
 {STORE}
+{GATEWAY}
 {READ}
 INSERT INTO schema_version (number) VALUES ({VERSION})
 ON CONFLICT (one) DO UPDATE SET number = excluded.number;
@@ -37,7 +39,8 @@ COMMIT;
 /// The functions of a PL/Proxy database that passes each call on to the shard that has the vault.
 /// The cluster's name is `warren`.
 pub fn plproxy_sql() -> String {
-    let functions = [STORE, READ].into_iter().flat_map(|file| file.split("\nCREATE OR REPLACE "));
+    let functions =
+        [STORE, GATEWAY, READ].into_iter().flat_map(|file| file.split("\nCREATE OR REPLACE "));
     let proxies = functions.filter_map(|function| {
         let signature = function.split("\nLANGUAGE").next()?;
         let (name, parameters) = signature.strip_prefix("FUNCTION warren.")?.split_once('(')?;
@@ -104,6 +107,14 @@ mod tests {
             "remove",
             "add_client",
             "remove_clients",
+            "known",
+            "exchange",
+            "clear",
+            "since",
+            "put_piece",
+            "piece",
+            "pieces",
+            "remove_pieces",
             "state",
             "messages",
             "page",

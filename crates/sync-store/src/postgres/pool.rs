@@ -16,6 +16,7 @@ use tokio_postgres::{NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Error, Result};
+use crate::postgres::gateway::Turns;
 use crate::postgres::install;
 
 /// Connections at one time. PostgreSQL takes a process for each, and a few per core do all that a
@@ -45,6 +46,7 @@ pub struct Postgres {
     pool: Pool,
     /// For people: no user, no password.
     name: String,
+    pub(super) turns: Turns,
 }
 
 impl Postgres {
@@ -70,7 +72,7 @@ impl Postgres {
         };
         let pool = Pool::builder(manager).max_size(CONNECTIONS_MAX).build();
         let pool = pool.map_err(|error| Error::Unavailable(error.into()))?;
-        let postgres = Self { pool, name };
+        let postgres = Self { pool, name, turns: Turns::new() };
         install::install(&postgres).await?;
         Ok(postgres)
     }

@@ -11,7 +11,7 @@ use crate::store::State;
 
 /// A vault's id: its 32 hex digits as a `uuid`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Uuid(u128);
+pub(super) struct Uuid(pub(super) u128);
 
 impl From<&VaultId> for Uuid {
     fn from(vault: &VaultId) -> Self {
@@ -30,6 +30,24 @@ impl ToSql for Uuid {
     }
 
     accepts!(UUID);
+    to_sql_checked!();
+}
+
+/// Bytes, also as members of an array.
+#[derive(Clone, Debug)]
+pub(super) struct Binary<T>(pub(super) T);
+
+impl<T: AsRef<[u8]> + std::fmt::Debug> ToSql for Binary<T> {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(self.0.as_ref());
+        Ok(IsNull::No)
+    }
+
+    accepts!(BYTEA);
     to_sql_checked!();
 }
 
@@ -102,6 +120,12 @@ pub(super) fn stored_error(error: Error, limits: (u64, u64)) -> Error {
         },
         _ => error,
     }
+}
+
+/// Whether what a change was computed from is not there any more.
+pub(super) fn is_outdated(error: &Error) -> bool {
+    let Error::Postgres(refused) = error else { return false };
+    refused.code().is_some_and(|code| code.code() == "WR003")
 }
 
 impl From<tokio_postgres::Error> for Error {

@@ -1,4 +1,14 @@
-//! What PostgreSQL must not read: contents and names, sealed with a key of the vault.
+//! What PostgreSQL must not read: contents, names, records and pieces, sealed with keys of the
+//! vault.
+//!
+//! # Invariants
+//! - What is sealed opens in its place alone: a content under its timestamp, a record as its
+//!   version, a piece under its number of its blob; and nothing of one kind as another, because
+//!   each kind has a key of its own.
+//!
+//! # Not here
+//! - That nothing older was put back in the same place: who can write to the database can do that.
+//!   For messages devices notice it.
 
 use accounts::ClientId;
 use bytes::Bytes;
@@ -6,45 +16,98 @@ use crdt::{Node, SealKey, Timestamp};
 use engine::Key;
 use zeroize::Zeroizing;
 
-use crate::batch::Batch;
+use crate::batch::Entry;
 use crate::error::{Error, Result};
+use crate::gateway::PieceId;
 
-/// The key is not the one that encrypts the vault where it is a file: two ciphers, two keys.
-const CONTEXT: &str = "warren 2026-11-21 contents of a vault in postgresql";
+/// The keys are not the one that encrypts the vault where it is a file: two ciphers, two keys.
+const CONTENTS_CONTEXT: &str = "warren 2026-11-21 contents of a vault in postgresql";
+const RECORD_CONTEXT: &str = "warren 2026-11-21 record of a vault in postgresql";
+const PIECES_CONTEXT: &str = "warren 2026-11-21 pieces of a vault in postgresql";
 const TAIL_BYTES: usize = 8;
 
-pub(super) fn key(vault_key: &Key) -> SealKey {
-    SealKey::new(Zeroizing::new(blake3::derive_key(CONTEXT, vault_key.as_bytes())))
+/// The keys of one vault, by what they seal.
+pub(super) struct Keys {
+    /// Names too.
+    contents: SealKey,
+    record: SealKey,
+    pieces: SealKey,
 }
 
-/// The contents of a batch, in its order.
-pub(super) fn seal_all(key: &SealKey, batch: &Batch) -> Vec<Bytes> {
-    let tails = random(batch.entries.len());
-    let entries = batch.entries.iter().zip(tails.as_chunks::<TAIL_BYTES>().0);
-    let seal = |(entry, tail): (&crate::batch::Entry, &[u8; TAIL_BYTES])| {
-        key.seal(entry.message.timestamp, &entry.message.content, *tail)
-    };
-    entries.map(seal).collect()
+impl Keys {
+    pub(super) fn of(vault_key: &Key) -> Self {
+        let key = |context| {
+            SealKey::new(Zeroizing::new(blake3::derive_key(context, vault_key.as_bytes())))
+        };
+        let (contents, record) = (key(CONTENTS_CONTEXT), key(RECORD_CONTEXT));
+        Self { contents, record, pieces: key(PIECES_CONTEXT) }
+    }
+
+    /// The contents of messages, in their order.
+    pub(super) fn seal_all(&self, entries: &[&Entry]) -> Vec<Bytes> {
+        let tails = random(entries.len());
+        let seal = |(entry, tail): (&&Entry, &[u8; TAIL_BYTES])| {
+            self.contents.seal(entry.message.timestamp, &entry.message.content, *tail)
+        };
+        entries.iter().zip(tails.as_chunks::<TAIL_BYTES>().0).map(seal).collect()
+    }
+
+    /// The content of a message.
+    pub(super) fn open(&self, timestamp: Timestamp, sealed: &[u8]) -> Result<Bytes> {
+        let what = || format!("the content of {timestamp}");
+        open(&self.contents, timestamp, sealed, what)
+    }
+
+    pub(super) fn seal_name(&self, id: &ClientId, name: &str) -> Bytes {
+        seal(&self.contents, place_of_name(id), name.as_bytes())
+    }
+
+    pub(super) fn open_name(&self, id: &ClientId, sealed: &[u8]) -> Result<String> {
+        let what = || format!("the name of device {id}");
+        let name = open(&self.contents, place_of_name(id), sealed, what)?;
+        Ok(String::from_utf8_lossy(&name).into_owned())
+    }
+
+    pub(super) fn seal_record(&self, version: i64, record: &[u8]) -> Bytes {
+        seal(&self.record, place(version), record)
+    }
+
+    pub(super) fn open_record(&self, version: i64, sealed: &[u8]) -> Result<Bytes> {
+        open(&self.record, place(version), sealed, || "the record".to_owned())
+    }
+
+    pub(super) fn seal_piece(&self, piece: PieceId, content: &[u8]) -> Bytes {
+        seal(&self.pieces, place(piece.to_row()), content)
+    }
+
+    pub(super) fn open_piece(&self, piece: PieceId, sealed: &[u8]) -> Result<Bytes> {
+        let what = || format!("piece {} of blob {}", piece.number, piece.blob.get());
+        open(&self.pieces, place(piece.to_row()), sealed, what)
+    }
 }
 
-pub(super) fn open(key: &SealKey, timestamp: Timestamp, sealed: &[u8]) -> Result<Bytes> {
-    key.open(timestamp, sealed).map_err(|source| Error::Unreadable { timestamp, source })
+/// What is no message is sealed like the content of a message of 1970 whose node says its place.
+fn place(number: i64) -> Timestamp {
+    let node = Node(number.cast_unsigned());
+    Timestamp::new(0, 0, node).expect("1970 is before the year 10000")
 }
 
-/// A device's name is sealed like the content of a message of 1970, which no device sends.
-fn name_timestamp(id: &ClientId) -> Timestamp {
+fn place_of_name(id: &ClientId) -> Timestamp {
     let node = u64::from_str_radix(id.as_str(), 16).expect("an id is 16 hex digits");
-    Timestamp::new(0, 0, Node(node)).expect("1970 is before the year 10000")
+    place(node.cast_signed())
 }
 
-pub(super) fn seal_name(key: &SealKey, id: &ClientId, name: &str) -> Bytes {
-    let tail = *random(1).first_chunk().expect("one tail");
-    key.seal(name_timestamp(id), name.as_bytes(), tail)
+fn seal(key: &SealKey, place: Timestamp, content: &[u8]) -> Bytes {
+    key.seal(place, content, *random(1).first_chunk().expect("one tail"))
 }
 
-pub(super) fn open_name(key: &SealKey, id: &ClientId, sealed: &[u8]) -> Result<String> {
-    let name = open(key, name_timestamp(id), sealed)?;
-    Ok(String::from_utf8_lossy(&name).into_owned())
+fn open(
+    key: &SealKey,
+    place: Timestamp,
+    sealed: &[u8],
+    what: impl FnOnce() -> String,
+) -> Result<Bytes> {
+    key.open(place, sealed).map_err(|source| Error::Unreadable { what: what(), source })
 }
 
 fn random(tails: usize) -> Vec<u8> {

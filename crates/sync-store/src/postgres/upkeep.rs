@@ -7,13 +7,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crdt::{Fingerprint, SealKey, Timestamp, Window};
+use crdt::{Fingerprint, Timestamp, Window};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::error::Result;
 use crate::postgres::rows::{halves, hash_of, state, timestamp};
-use crate::postgres::{PostgresStore, blocking, sealed, slices};
+use crate::postgres::sealed::Keys;
+use crate::postgres::{PostgresStore, blocking, slices};
 use crate::store::Verification;
 
 /// Messages, and bytes of their contents, that are looked at in one call.
@@ -87,8 +88,8 @@ async fn scan(store: &PostgresStore) -> Result<Vec<Wrong>> {
         ];
         let sql = "SELECT * FROM warren.scan($1, $2, $3, $4)";
         let row = store.postgres.one(sql, &parameters).await?;
-        let key = Arc::clone(&store.key);
-        let (last, found) = blocking(move || compare(&row, &key)).await??;
+        let keys = Arc::clone(&store.keys);
+        let (last, found) = blocking(move || compare(&row, &keys)).await??;
         wrong.extend(found);
         match last {
             Some(last) => after = last.to_bytes().into(),
@@ -98,7 +99,7 @@ async fn scan(store: &PostgresStore) -> Result<Vec<Wrong>> {
 }
 
 /// The page's last message, and those that are wrong.
-fn compare(row: &Row, key: &SealKey) -> Result<(Option<Timestamp>, Vec<Wrong>)> {
+fn compare(row: &Row, keys: &Keys) -> Result<(Option<Timestamp>, Vec<Wrong>)> {
     let stamps: Vec<&[u8]> = row.try_get(0)?;
     let (highs, lows): (Vec<i64>, Vec<i64>) = (row.try_get(1)?, row.try_get(2)?);
     let sizes: Vec<i32> = row.try_get(3)?;
@@ -108,7 +109,7 @@ fn compare(row: &Row, key: &SealKey) -> Result<(Option<Timestamp>, Vec<Wrong>)> 
         let timestamp = timestamp(stamp);
         let recorded = Fingerprint { count: 1, digest: hash_of(highs[index], lows[index]) };
         let recorded_size = u64::try_from(sizes[index]).unwrap_or(0);
-        let content = sealed::open(key, timestamp, contents[index]).ok();
+        let content = keys.open(timestamp, contents[index]).ok();
         let found =
             content.map(|content| (Fingerprint::of(timestamp, &content), content.len() as u64));
         if found != Some((recorded, recorded_size)) {

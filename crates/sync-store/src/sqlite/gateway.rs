@@ -1,4 +1,10 @@
 //! The part of a vault's file that gateways use.
+//!
+//! # Invariants
+//! - Pieces are on the disk when a later `exchange` has answered, though writing them does not wait
+//!   for it. Both go into the same WAL, one after the other; an answer with `Durability::Disk`
+//!   comes after a flush of that file, of all of it; and what a checkpoint has taken out of it
+//!   before, it has flushed. Which holds for an exchange that changes nothing, too.
 
 use async_trait::async_trait;
 use bytes::Bytes;

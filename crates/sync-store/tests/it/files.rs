@@ -3,14 +3,16 @@
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use accounts::{ClientId, VaultId};
+use bytes::Bytes;
 use engine::{Encryption, Key, Profile};
 use rusqlite::Connection;
-use sync_store::{APPLICATION_ID, Client, Error, Storage, Vault};
+use sync_store::{APPLICATION_ID, Amend, Batch, BlobId, Client, Error, PieceId, Storage, Vault};
 
 use crate::bed::Store;
-use crate::{message, store as push};
+use crate::{message, store as push, timestamp};
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -32,6 +34,30 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
         vault.page(0, 10, 1_000, None).await.unwrap().messages,
         [message(1, "a"), message(2, "b")]
     );
+}
+
+#[tokio::test]
+async fn what_a_gateway_keeps_is_there_after_a_restart_and_unreadable_in_the_file() {
+    let store = Store::new();
+    let (id, key) = (VaultId::generate(), Key::generate());
+    let vault = store.open_vault(&id, &key).unwrap();
+    let piece = PieceId { blob: BlobId::generate(), number: 3 };
+    let content = Bytes::from("SECRET piece ".repeat(20_000));
+    vault.put_piece(piece, content.clone()).await.unwrap();
+    let amend: Amend = Arc::new(|_, _| Ok(b"SECRET record".repeat(10_000)));
+    let batch = Batch::of_first(vec![message(1, "SECRET message")]);
+    let answer = vault.exchange(batch, amend).await.unwrap();
+    check_no_plaintext(store.path(), 2);
+    drop(vault);
+    let store = store.restart();
+    check_no_plaintext(store.path(), 1);
+    let vault = store.open_vault(&id, &key).unwrap();
+    let recorded = vault.record().await.unwrap();
+    assert_eq!((recorded.cursor, recorded.record), (1, answer.record));
+    assert_eq!(vault.pieces().await.unwrap(), [piece]);
+    assert_eq!(vault.piece(piece).await.unwrap(), Some(content));
+    let found = vault.since(timestamp(0), 1, 9, 1_000).await.unwrap();
+    assert_eq!(found, [message(1, "SECRET message")]);
 }
 
 #[tokio::test]

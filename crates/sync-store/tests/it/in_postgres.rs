@@ -11,18 +11,18 @@ use crate::bed::{SHARDS, in_database, plproxy, postgres, proxy, server};
 use crate::{message, messages, store as push, timestamp};
 
 /// A new database, and a connection to it.
-async fn database(name: &str) -> Connection {
+pub(crate) async fn database(name: &str) -> Connection {
     let client = server().connect("postgres").await.unwrap();
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     server().connect(name).await.unwrap()
 }
 
-async fn number(client: &Connection, sql: &str) -> i64 {
+pub(crate) async fn number(client: &Connection, sql: &str) -> i64 {
     client.query_one(sql, &[]).await.unwrap().get(0)
 }
 
 /// A vault in the tests' database, its id as SQL, and a connection for doing things by hand.
-async fn by_hand(key: &Key) -> (Vault, String, Connection) {
+pub(crate) async fn by_hand(key: &Key) -> (Vault, String, Connection) {
     let id = VaultId::generate();
     let vault = postgres().await.vaults.open_with::<Error>(&id, || Ok(key.clone())).unwrap();
     (vault, format!("'{id}'::uuid"), server().connect("postgres").await.unwrap())

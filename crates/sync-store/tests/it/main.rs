@@ -10,6 +10,8 @@ mod bed;
 mod clients;
 mod compare;
 mod files;
+mod gateway;
+mod gateway_in_postgres;
 mod in_postgres;
 mod messages;
 mod transfer;
@@ -64,6 +66,18 @@ macro_rules! suite {
                 messages_of_one_moment_stay_together,
                 items_are_those_of_their_ranges,
                 a_rebuilt_vault_is_as_it_was,
+            ],
+            gateway: [
+                an_exchange_shows_what_is_new_in_order_and_keeps_the_record,
+                a_gateway_that_declines_stores_nothing,
+                the_first_content_of_a_timestamp_stays,
+                exchange_and_store_make_the_same_vault,
+                messages_since_a_timestamp_are_those_that_had_arrived,
+                a_cleared_vault_goes_on_counting,
+                pieces_are_kept_by_blob_and_number,
+                a_large_record_comes_back,
+                exchanges_at_once_lose_nothing,
+                a_reader_beside_exchanges_sees_a_record_that_fits,
             ],
         }
     )*};

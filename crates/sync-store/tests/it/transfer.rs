@@ -1,8 +1,11 @@
 //! Copying vaults between places.
 
+use std::sync::Arc;
+
 use accounts::ClientId;
+use bytes::Bytes;
 use crdt::Message;
-use sync_store::{Client, Error, Vault, copy};
+use sync_store::{Batch, BlobId, Client, Error, PieceId, Vault, copy};
 
 use crate::bed::{Bed, postgres, sqlite};
 use crate::{message, store as push};
@@ -24,13 +27,34 @@ async fn filled(bed: &Bed) -> Vault {
     let id = ClientId::generate();
     let phone = Client { id, name, node, cursor: 4, unsent: 2, seen_ms: 7, created_ms: 1 };
     vault.add_client(phone).await.unwrap();
+    upload(&vault, b"first").await;
     vault
+}
+
+/// A blob of two pieces, and a record that names it.
+async fn upload(vault: &Vault, name: &'static [u8]) {
+    let blob = BlobId::generate();
+    for number in 0..2 {
+        let content =
+            Bytes::from([name, &number.to_string().repeat(100_000).into_bytes()].concat());
+        vault.put_piece(PieceId { blob, number }, content).await.unwrap();
+    }
+    let amend = Arc::new(move |_: &[u8], _: &[_]| Ok([name, &blob.get().to_be_bytes()].concat()));
+    vault.exchange(Batch::default(), amend).await.unwrap();
+    vault.remove_pieces(Some(blob)).await.unwrap();
 }
 
 async fn check_equal(from: &Vault, to: &Vault) {
     assert_eq!(from.state().await.unwrap(), to.state().await.unwrap());
     assert_eq!(from.windows().await.unwrap(), to.windows().await.unwrap());
     assert_eq!(from.clients().await.unwrap(), to.clients().await.unwrap());
+    assert_eq!(from.record().await.unwrap(), to.record().await.unwrap());
+    let pieces = from.pieces().await.unwrap();
+    assert_eq!(pieces, to.pieces().await.unwrap());
+    assert_eq!(pieces.len(), 2);
+    for piece in pieces {
+        assert_eq!(from.piece(piece).await.unwrap(), to.piece(piece).await.unwrap());
+    }
     for cursor in 0..all().len() as u64 {
         let (expected, found) =
             (from.page(cursor, 3, 1_000, None).await, to.page(cursor, 3, 1_000, None).await);
@@ -51,6 +75,7 @@ async fn a_vault_goes_to_postgres_and_back_as_it_is() {
     // What changed there comes back, also to a place that has the rest.
     copy(&there, &back, |_| ()).await.unwrap();
     push(&there, vec![message(5, "later")]).await.unwrap();
+    upload(&there, b"second").await;
     there.remove_clients(vec![there.clients().await.unwrap().remove(0).id]).await.unwrap();
     let mut done = Vec::new();
     copy(&there, &back, |count| done.push(count)).await.unwrap();
@@ -66,6 +91,8 @@ async fn a_copy_that_broke_off_goes_on() {
     for messages in [&all()[..3], &all()[3..4]] {
         push(&there, messages.to_vec()).await.unwrap();
     }
+    let first = original.pieces().await.unwrap()[0];
+    there.put_piece(first, Bytes::from_static(b"half of it")).await.unwrap();
     let mut done = Vec::new();
     copy(&original, &there, |count| done.push(count)).await.unwrap();
     assert_eq!(done.first(), Some(&7));
@@ -79,4 +106,25 @@ async fn a_place_that_has_other_messages_is_not_taken_for_a_copy() {
     push(&there, vec![message(3, "of another")]).await.unwrap();
     let error = copy(&original, &there, |_| ()).await.unwrap_err();
     assert!(matches!(error, Error::CopyDiffers { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_vault_that_was_cleared_is_copied_with_what_came_after() {
+    let (files, rows) = (sqlite(), postgres().await);
+    for (from, to) in [(&files, rows.vault()), (&rows, files.vault())] {
+        let original = filled(from).await;
+        original.clear(Arc::new(|record, _| Ok(record.to_vec()))).await.unwrap();
+        push(&original, vec![message(7, "after"), message(8, "after")]).await.unwrap();
+        push(&original, vec![message(1, "after")]).await.unwrap();
+        let copied = copy(&original, &to, |_| ()).await.unwrap();
+        assert_eq!(copied.fingerprint, original.state().await.unwrap().fingerprint);
+        let (expected, found) =
+            (original.page(0, 9, 1_000, None).await, to.page(0, 9, 1_000, None).await);
+        assert_eq!(expected.unwrap().messages, found.unwrap().messages);
+        assert_eq!(original.record().await.unwrap().record, to.record().await.unwrap().record);
+        // A copy that has what was cleared is none.
+        original.clear(Arc::new(|record, _| Ok(record.to_vec()))).await.unwrap();
+        let error = copy(&original, &to, |_| ()).await.unwrap_err();
+        assert!(matches!(error, Error::CopyDiffers { .. }), "{error}");
+    }
 }

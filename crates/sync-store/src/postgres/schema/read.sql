@@ -59,7 +59,7 @@ CREATE OR REPLACE FUNCTION warren.page(
 LANGUAGE plpgsql AS $$
 DECLARE
     root vault := sound_root(of_vault);
-    since bigint := least(after_number, root.cursor);
+    since bigint := greatest(least(after_number, root.cursor), cleared_until(root));
     until bigint;
     picked record;
 BEGIN
@@ -93,6 +93,17 @@ BEGIN
     held := root.count;
     lanes := lanes_of(root);
     RETURN NEXT;
+END
+$$;
+
+-- The number after which the arrival numbers begin: those before went when the vault was cleared.
+CREATE OR REPLACE FUNCTION warren.cleared_until(root warren.vault) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce((
+        SELECT a.last - a.count FROM arrival AS a
+        WHERE a.vault_id = root.vault_id ORDER BY a.last LIMIT 1
+    ), root.cursor);
 END
 $$;
 

@@ -1,8 +1,8 @@
 -- Vaults in PostgreSQL: what changes them.
 --
 -- A function that starts with `of_vault uuid` is called from outside, one call a transaction; the
--- others are called from here. Whatever locks rows takes them in this order: messages by timestamp,
--- nodes by window, the vault, the client. So nobody waits in a circle.
+-- others are called from here. Whatever locks rows takes them in this order: the record, messages by
+-- timestamp, nodes by window, the vault, the client. So nobody waits in a circle.
 
 -- The window of a timestamp: its upper 18 of 48 bits of milliseconds.
 CREATE OR REPLACE FUNCTION warren.window_of(stamp bytea) RETURNS integer
@@ -30,49 +30,14 @@ CREATE OR REPLACE FUNCTION warren.store(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    -- Rows of one INSERT: 5,000 to 20,000 keep the memory flat at no cost in time.
-    rows_max CONSTANT integer := 10000;
-    until integer;
-    arrived bytea := '';
-    added node[] := '{}';
-    added_bytes bigint := 0;
-    batch record;
+    new_ones record;
     root vault;
     fresh integer;
     clash text;
 BEGIN
-    FOR since IN 1..cardinality(stamps) BY rows_max LOOP
-        until := since + rows_max - 1;
-        WITH inserted AS (
-            INSERT INTO message AS m (vault_id, timestamp, hash_high, hash_low, size, content)
-            SELECT of_vault, o.stamp, o.high, o.low, o.size, o.content
-            FROM unnest(stamps[since:until], highs[since:until], lows[since:until],
-                sizes[since:until], contents[since:until]) AS o (stamp, high, low, size, content)
-            ORDER BY o.stamp
-            ON CONFLICT (vault_id, timestamp) DO NOTHING
-            RETURNING m.timestamp, m.hash_high, m.hash_low, m.size
-        ), sums AS (
-            SELECT window_of(i.timestamp) AS window_id, count(*) AS count, sum(i.size) AS bytes,
-                sum(upper_lane(i.hash_high))::bigint AS lane0,
-                sum(lower_lane(i.hash_high))::bigint AS lane1,
-                sum(upper_lane(i.hash_low))::bigint AS lane2,
-                sum(lower_lane(i.hash_low))::bigint AS lane3,
-                string_agg(i.timestamp, ''::bytea ORDER BY i.timestamp) AS stamps
-            FROM inserted AS i
-            GROUP BY 1
-        )
-        SELECT array_agg(ROW(of_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2,
-                s.lane3)::node) AS nodes,
-            sum(s.bytes)::bigint AS bytes,
-            string_agg(s.stamps, ''::bytea ORDER BY s.window_id) AS stamps
-        INTO batch FROM sums AS s;
-        IF batch.nodes IS NOT NULL THEN
-            added := added || batch.nodes;
-            added_bytes := added_bytes + batch.bytes;
-            arrived := arrived || batch.stamps;
-        END IF;
-    END LOOP;
-    fresh := length(arrived) / 16;
+    SELECT i.* INTO new_ones
+    FROM insert_new(of_vault, stamps, highs, lows, sizes, contents) AS i;
+    fresh := length(new_ones.arrived) / 16;
 
     IF fresh < cardinality(stamps) THEN
         SELECT string_agg(encode(c.stamp, 'hex'), ',' ORDER BY c.stamp) INTO clash
@@ -97,28 +62,9 @@ BEGIN
         PERFORM set_config('synchronous_commit', 'off', true);
         root := stored_root(of_vault);
     ELSE
-        INSERT INTO node AS n
-        SELECT of_vault, a.window_id, sum(a.count), sum(a.lane0), sum(a.lane1), sum(a.lane2),
-            sum(a.lane3)
-        FROM unnest(added) AS a GROUP BY a.window_id ORDER BY a.window_id
-        ON CONFLICT (vault_id, window_id) DO UPDATE SET count = n.count + excluded.count,
-            lane0 = n.lane0 + excluded.lane0, lane1 = n.lane1 + excluded.lane1,
-            lane2 = n.lane2 + excluded.lane2, lane3 = n.lane3 + excluded.lane3;
-
-        INSERT INTO vault AS v
-        SELECT of_vault, fresh, sum(a.count), added_bytes, sum(a.lane0), sum(a.lane1),
-            sum(a.lane2), sum(a.lane3), false
-        FROM unnest(added) AS a
-        ON CONFLICT (vault_id) DO UPDATE SET cursor = v.cursor + excluded.cursor,
-            count = v.count + excluded.count, bytes = v.bytes + excluded.bytes,
-            lane0 = v.lane0 + excluded.lane0, lane1 = v.lane1 + excluded.lane1,
-            lane2 = v.lane2 + excluded.lane2, lane3 = v.lane3 + excluded.lane3
-        RETURNING v.* INTO root;
+        root := number_new(of_vault, new_ones.arrived, new_ones.added, new_ones.added_bytes);
         PERFORM check_quota('messages', root.count, messages_max);
         PERFORM check_quota('bytes', root.bytes, bytes_max);
-
-        INSERT INTO arrival (vault_id, last, count, timestamps)
-        VALUES (of_vault, root.cursor, fresh, arrived);
     END IF;
 
     UPDATE client AS c SET seen_ms = now_ms,
@@ -130,6 +76,90 @@ BEGIN
 
     RETURN QUERY SELECT fresh::bigint, root.cursor, root.count, root.bytes, lanes_of(root),
         root.damaged;
+END
+$$;
+
+-- Inserts the messages that are new: their timestamps in order, 16 bytes each, and what they add
+-- to the nodes.
+CREATE OR REPLACE FUNCTION warren.insert_new(
+    for_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
+    contents bytea[], OUT arrived bytea, OUT added warren.node[], OUT added_bytes bigint
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    -- Rows of one INSERT: 5,000 to 20,000 keep the memory flat at no cost in time.
+    rows_max CONSTANT integer := 10000;
+    until integer;
+    batch record;
+BEGIN
+    arrived := '';
+    added := '{}';
+    added_bytes := 0;
+    FOR since IN 1..cardinality(stamps) BY rows_max LOOP
+        until := since + rows_max - 1;
+        WITH inserted AS (
+            INSERT INTO message AS m (vault_id, timestamp, hash_high, hash_low, size, content)
+            SELECT for_vault, o.stamp, o.high, o.low, o.size, o.content
+            FROM unnest(stamps[since:until], highs[since:until], lows[since:until],
+                sizes[since:until], contents[since:until]) AS o (stamp, high, low, size, content)
+            ORDER BY o.stamp
+            ON CONFLICT (vault_id, timestamp) DO NOTHING
+            RETURNING m.timestamp, m.hash_high, m.hash_low, m.size
+        ), sums AS (
+            SELECT window_of(i.timestamp) AS window_id, count(*) AS count, sum(i.size) AS bytes,
+                sum(upper_lane(i.hash_high))::bigint AS lane0,
+                sum(lower_lane(i.hash_high))::bigint AS lane1,
+                sum(upper_lane(i.hash_low))::bigint AS lane2,
+                sum(lower_lane(i.hash_low))::bigint AS lane3,
+                string_agg(i.timestamp, ''::bytea ORDER BY i.timestamp) AS stamps
+            FROM inserted AS i
+            GROUP BY 1
+        )
+        SELECT array_agg(ROW(for_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2,
+                s.lane3)::node) AS nodes,
+            sum(s.bytes)::bigint AS bytes,
+            string_agg(s.stamps, ''::bytea ORDER BY s.window_id) AS stamps
+        INTO batch FROM sums AS s;
+        IF batch.nodes IS NOT NULL THEN
+            added := added || batch.nodes;
+            added_bytes := added_bytes + batch.bytes;
+            arrived := arrived || batch.stamps;
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Adds what `insert_new` inserted, a message at least, to nodes and vault, and gives it its arrival
+-- numbers.
+CREATE OR REPLACE FUNCTION warren.number_new(
+    for_vault uuid, arrived bytea, added warren.node[], added_bytes bigint
+) RETURNS warren.vault
+LANGUAGE plpgsql AS $$
+DECLARE
+    fresh CONSTANT integer := length(arrived) / 16;
+    root vault;
+BEGIN
+    INSERT INTO node AS n
+    SELECT for_vault, a.window_id, sum(a.count), sum(a.lane0), sum(a.lane1), sum(a.lane2),
+        sum(a.lane3)
+    FROM unnest(added) AS a GROUP BY a.window_id ORDER BY a.window_id
+    ON CONFLICT (vault_id, window_id) DO UPDATE SET count = n.count + excluded.count,
+        lane0 = n.lane0 + excluded.lane0, lane1 = n.lane1 + excluded.lane1,
+        lane2 = n.lane2 + excluded.lane2, lane3 = n.lane3 + excluded.lane3;
+
+    INSERT INTO vault AS v
+    SELECT for_vault, fresh, sum(a.count), added_bytes, sum(a.lane0), sum(a.lane1),
+        sum(a.lane2), sum(a.lane3), false
+    FROM unnest(added) AS a
+    ON CONFLICT (vault_id) DO UPDATE SET cursor = v.cursor + excluded.cursor,
+        count = v.count + excluded.count, bytes = v.bytes + excluded.bytes,
+        lane0 = v.lane0 + excluded.lane0, lane1 = v.lane1 + excluded.lane1,
+        lane2 = v.lane2 + excluded.lane2, lane3 = v.lane3 + excluded.lane3
+    RETURNING v.* INTO root;
+
+    INSERT INTO arrival (vault_id, last, count, timestamps)
+    VALUES (for_vault, root.cursor, fresh, arrived);
+    RETURN root;
 END
 $$;
 
@@ -221,32 +251,43 @@ $$;
 -- Removes all that the vault has.
 CREATE OR REPLACE FUNCTION warren.remove(of_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM record AS r WHERE r.vault_id = of_vault;
+    PERFORM lock_vault(of_vault);
+    PERFORM delete_messages(of_vault);
+    DELETE FROM vault AS v WHERE v.vault_id = of_vault;
+    DELETE FROM client AS c WHERE c.vault_id = of_vault;
+    DELETE FROM piece AS p WHERE p.vault_id = of_vault;
+END
+$$;
+
+-- Deletes the messages of a locked vault, with their nodes and their arrival.
+CREATE OR REPLACE FUNCTION warren.delete_messages(for_vault uuid) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     done bytea := '';
     until bytea;
 BEGIN
-    PERFORM lock_vault(of_vault);
-    -- Piece by piece: the trigger is handed every row that a statement deletes.
+    -- Part by part: the trigger is handed every row that a statement deletes.
     LOOP
         SELECT p.timestamp INTO until FROM (
             SELECT m.timestamp FROM message AS m
-            WHERE m.vault_id = of_vault AND m.timestamp > done
+            WHERE m.vault_id = for_vault AND m.timestamp > done
             ORDER BY m.timestamp LIMIT 10000
         ) AS p
         ORDER BY p.timestamp DESC LIMIT 1;
         EXIT WHEN until IS NULL;
         DELETE FROM message AS m
-        WHERE m.vault_id = of_vault AND m.timestamp > done AND m.timestamp <= until;
+        WHERE m.vault_id = for_vault AND m.timestamp > done AND m.timestamp <= until;
         done := until;
     END LOOP;
-    DELETE FROM node AS n WHERE n.vault_id = of_vault;
-    DELETE FROM arrival AS a WHERE a.vault_id = of_vault;
-    DELETE FROM vault AS v WHERE v.vault_id = of_vault;
-    DELETE FROM client AS c WHERE c.vault_id = of_vault;
+    DELETE FROM node AS n WHERE n.vault_id = for_vault;
+    DELETE FROM arrival AS a WHERE a.vault_id = for_vault;
 END
 $$;
 
--- Warren itself only inserts. Who changes messages by hand leaves vaults that know it.
+-- Warren itself only inserts, and clears whole vaults. Who changes messages by hand leaves vaults
+-- that know it.
 CREATE OR REPLACE FUNCTION warren.note_damage() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN

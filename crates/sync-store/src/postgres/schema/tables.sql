@@ -68,6 +68,23 @@ CREATE TABLE IF NOT EXISTS warren.client (
     PRIMARY KEY (vault_id, id)
 ) WITH (fillfactor = 70);
 
--- Sealed contents do not get smaller, and a piece of the list is read without the rest of it.
+-- What a gateway keeps: its record, and blobs in pieces.
+CREATE TABLE IF NOT EXISTS warren.record (
+    vault_id uuid PRIMARY KEY,
+    version bigint NOT NULL,
+    content bytea NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS warren.piece (
+    vault_id uuid NOT NULL,
+    blob bigint NOT NULL,
+    number integer NOT NULL,
+    content bytea NOT NULL,
+    PRIMARY KEY (vault_id, blob, number)
+);
+
+-- Sealed contents do not get smaller, and a part of the list is read without the rest of it.
 ALTER TABLE warren.message ALTER content SET STORAGE EXTERNAL;
+ALTER TABLE warren.record ALTER content SET STORAGE EXTERNAL;
+ALTER TABLE warren.piece ALTER content SET STORAGE EXTERNAL;
 ALTER TABLE warren.arrival ALTER timestamps SET STORAGE EXTERNAL;

@@ -23,7 +23,8 @@ const LONG: Duration = Duration::from_secs(30);
 static DRIVERS: LazyLock<Vec<Driver>> = LazyLock::new(|| {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let rivals = root.join("bench/rivals");
-    let built = find(&rivals, &root.join("target/rivals"), Missing::Absent, &ProgressBar::hidden());
+    let built =
+        find(&rivals, &root.join("target/rivals"), Missing::Absent(SETUP), &ProgressBar::hidden());
     let python = python();
     let of_python = ["apsw-sqlite3mc", "python-sqlite3"].map(|name| {
         let arguments = vec![rivals.join(name).join("lab.py")];

@@ -1,46 +1,39 @@
-//! Budget files, on their way into a vault and out of it, piece by piece.
+//! Budget files on their way into a vault, piece by piece.
 //!
 //! # Invariants
 //! - A file is there when its record says so, and then all its pieces are: the record comes last.
 //! - One upload of a budget at a time: the next one removes what a broken one left.
 //! - No file is in memory as a whole.
+//!
+//! # Not here
+//! - Their way out → `download.rs`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use accounts::VaultId;
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue};
-use axum::response::{IntoResponse, Response};
-use bytes::{Bytes, BytesMut};
+use axum::http::HeaderMap;
+use bytes::BytesMut;
 use percent_encoding::percent_decode_str;
-use serde_json::{Value, json};
+use serde_json::json;
 use server::Services;
-use server::stream::{self, Broken};
 use sync_store::{Amend, Batch, BlobId, PieceId, Vault};
-use tokio::sync::mpsc;
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use uuid::Uuid;
 
 use crate::gateway::Gate;
 use crate::gateway::budget::{MetaKey, check_upload, is_id};
 use crate::gateway::fault::Fault;
-use crate::gateway::form::{media_type, next};
+use crate::gateway::form::{next, raw};
+use crate::gateway::said::Said;
 use crate::gateway::session::{Session, text};
 use crate::record::{Budget, BudgetFile};
 use crate::trie::Trie;
 
-/// Of a download.
-pub(crate) const MEDIA_TYPE: &str = "application/octet-stream";
-/// Of an upload.
-const UPLOAD_MEDIA_TYPE: &str = "application/encrypted-file";
 /// Bytes of a piece. Several transactions of this size cost no more than one of all.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
-/// Pieces that wait for the network.
-const PIECES_WAITING_MAX: usize = 2;
 
 /// Whose turn it is to upload, by vault.
 #[derive(Default)]
@@ -75,19 +68,22 @@ struct Upload {
 
 impl Upload {
     fn of(headers: &HeaderMap) -> Result<Self, Fault> {
-        let owned = |name| text(headers, name).map(str::to_owned);
-        let name = headers.get("x-actual-name").and_then(|name| name.to_str().ok());
-        let name = name.ok_or(Fault::Text("single x-actual-name is required"))?;
-        let name = decode(name).ok_or_else(|| Fault::internal("a name's %-escapes are wrong"))?;
-        let file_id = owned("x-actual-file-id").ok_or(Fault::Text("fileId is required"))?;
+        let missing = Fault::Text("single x-actual-name is required");
+        let has_name = headers.contains_key("x-actual-name");
+        let name = has_name.then(|| text(headers, "x-actual-name").unwrap_or_default());
+        let name = decode(&name.ok_or(missing)?);
+        let name = name.ok_or(Fault::thrown("x-actual-name is not percent-encoded"))?;
+        let file_id = text(headers, "x-actual-file-id");
+        let file_id = file_id.ok_or(Fault::Text("fileId is required"))?;
         if !is_id(&file_id) {
             return Err(Fault::INVALID_FILE_ID);
         }
-        let group_id = owned("x-actual-group-id");
+        let group_id = text(headers, "x-actual-group-id");
         if group_id.as_deref().is_some_and(|group| !is_id(group)) {
             return Err(Fault::Text("invalid groupId"));
         }
-        let (format, meta) = (owned("x-actual-format"), owned("x-actual-encrypt-meta"));
+        let format = text(headers, "x-actual-format");
+        let meta = text(headers, "x-actual-encrypt-meta");
         let key = MetaKey::of(meta.as_deref())?;
         Ok(Self { file_id, name, group_id, format, meta, key })
     }
@@ -138,10 +134,7 @@ fn decode(text: &str) -> Option<String> {
     escapes.all(is_hex).then(|| percent_decode_str(text).decode_utf8().ok())?.map(Into::into)
 }
 
-pub(crate) async fn upload(
-    State(gate): State<Arc<Gate>>,
-    request: Request,
-) -> Result<Json<Value>, Fault> {
+pub(crate) async fn upload(State(gate): State<Arc<Gate>>, request: Request) -> Result<Said, Fault> {
     let session = gate.session(request.headers(), None).await?;
     let upload = Upload::of(request.headers())?;
     let id = session.unlocked.child_named(&upload.file_id);
@@ -150,9 +143,7 @@ pub(crate) async fn upload(
     if let Some(open) = found.as_ref().filter(|open| !open.budget.is_deleted) {
         check_upload(&open.budget, upload.group_id.as_deref(), &upload.key)?;
     }
-    if media_type(request.headers()) != UPLOAD_MEDIA_TYPE {
-        return Err(Fault::NotAFile);
-    }
+    let body = raw(&gate, request, Fault::NotAFile).await?;
     let kept = found.as_ref().and_then(|open| open.budget.file);
     let vault = match found {
         Some(open) => open.vault,
@@ -160,7 +151,7 @@ pub(crate) async fn upload(
     };
     let blob = BlobId::generate();
     let stored = async {
-        let bytes = gate.receive(&vault, blob, request.into_body()).await?;
+        let bytes = gate.receive(&vault, blob, body).await?;
         let file = BudgetFile { blob: blob.get(), bytes, modified_ms: gate.services.now_ms() };
         let exchanged = vault.exchange(Batch::default(), upload.amend(file)).await?;
         let written = Budget::decode_record(&exchanged.record)?;
@@ -174,7 +165,7 @@ pub(crate) async fn upload(
     if let Err(error) = vault.remove_pieces(kept).await {
         tracing::warn!(%error, "removing a budget's former file");
     }
-    Ok(Json(json!({"status": "ok", "groupId": stored?.group_id})))
+    Ok(Said(json!({"status": "ok", "groupId": stored?.group_id})))
 }
 
 impl Gate {
@@ -202,50 +193,8 @@ impl Gate {
                 number += 1;
             }
             if is_end {
-                return if bytes == 0 { Err(Fault::NotAFile) } else { Ok(bytes) };
+                return Ok(bytes);
             }
-        }
-    }
-}
-
-pub(crate) async fn download(
-    State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
-) -> Result<Response, Fault> {
-    let session = gate.session(&headers, None).await?;
-    let file_id = text(&headers, "x-actual-file-id");
-    let file_id = file_id.ok_or(Fault::Text("Single file ID is required"))?;
-    let open = gate.budget(&session, file_id, Fault::USER_OR_FILE_NOT_FOUND).await?;
-    let file = open.budget.file.ok_or_else(|| Fault::internal("a budget without a file"))?;
-    let blob = BlobId::new(file.blob).ok_or_else(|| Fault::internal("no blob's number"))?;
-    let (sender, receiver) = mpsc::channel(PIECES_WAITING_MAX);
-    tokio::spawn(send(open.vault, blob, file.bytes, sender));
-    let disposition = format!("attachment;filename={file_id}");
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE)),
-        (CONTENT_LENGTH, HeaderValue::from(file.bytes)),
-        (CONTENT_DISPOSITION, HeaderValue::try_from(disposition).expect("an id is ASCII")),
-    ];
-    Ok((headers, stream::body(receiver)).into_response())
-}
-
-/// Sends piece after piece. If an upload replaces the file meanwhile, the answer breaks off, and
-/// the app asks again.
-async fn send(vault: Vault, blob: BlobId, bytes: u64, to: mpsc::Sender<Result<Bytes, Broken>>) {
-    let (mut sent, mut number) = (0, 0);
-    while sent < bytes {
-        let piece = match vault.piece(PieceId { blob, number }).await {
-            Ok(Some(piece)) => Ok(piece),
-            Ok(None) => Err(Broken),
-            Err(error) => {
-                tracing::error!(%error, "reading a budget's file");
-                Err(Broken)
-            }
-        };
-        sent += piece.as_ref().map_or(bytes, |piece| piece.len() as u64);
-        number += 1;
-        if to.send(piece).await.is_err() {
-            return;
         }
     }
 }

@@ -10,7 +10,7 @@ use super::dialect::{self, Device, Post, Pulled, request};
 use crate::http::Connection;
 
 /// The first device was made with the account; it registers the others.
-pub(super) async fn enroll(
+pub(crate) async fn enroll(
     connection: &mut Connection,
     token: &str,
     devices: usize,
@@ -36,18 +36,18 @@ fn headers(token: &str) -> anyhow::Result<hyper::HeaderMap> {
     ])
 }
 
-pub(super) fn push(device: &Device, messages: Vec<Message>) -> anyhow::Result<Post> {
+pub(crate) fn push(device: &Device, messages: Vec<Message>) -> anyhow::Result<Post> {
     let push = PushRequest { messages: messages.into_iter().map(Into::into).collect() };
     request("POST", "/v1/sync/delta", &device.headers, push.encode_to_vec())
 }
 
-pub(super) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
+pub(crate) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
     let response = PushResponse::decode(answer)?;
     ensure!(response.known == 0, "{} messages were known", response.known);
     Ok(response.cursor)
 }
 
-pub(super) fn pulled(answer: Bytes) -> anyhow::Result<Pulled> {
+pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<Pulled> {
     let PullResponse { messages, cursor, .. } = PullResponse::decode(answer)?;
     Ok(Pulled { messages: messages.len() as u64, cursor })
 }

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
+use std::mem;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -12,13 +13,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use crdt::Node;
+use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
 use super::actual;
 use super::dialect::{Device, Dialect};
 use super::load::{self, Load};
-use crate::changes::Changes;
+use crate::changes::{Changes, Content, Pace};
 use crate::http::{Connection, socket_address};
 use crate::measure::Sample;
 use crate::processes::{Part, Processes};
@@ -31,45 +33,67 @@ const ENROLLING_COUNT: usize = 16;
 const SEED: Node = Node(u64::MAX);
 
 /// Where and with what.
-pub(super) struct Bed<'a> {
+pub(crate) struct Bed<'a> {
     /// For files.
-    pub(super) folder: &'a Path,
+    pub(crate) folder: &'a Path,
     /// The shipped binary.
-    pub(super) program: &'a Path,
-    pub(super) content_bytes: usize,
-    pub(super) runtime: Runtime,
+    pub(crate) program: &'a Path,
+    pub(crate) content: Content,
+    pub(crate) runtime: Runtime,
     templates: RefCell<Vec<Rc<Template>>>,
     /// Why requests failed.
-    pub(super) failures: RefCell<BTreeSet<String>>,
+    pub(crate) failures: RefCell<BTreeSet<String>>,
 }
 
 /// A service in a setting.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Peer<'a> {
+pub(crate) enum Peer<'a> {
     Warren(&'a Prepared),
+    /// Warren where Actual's apps ask it.
+    Gateway,
     Rival(&'a Service, Dialect, Setting),
 }
 
 /// Of a rival.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
-    pub(super) workers: usize,
-    pub(super) journal_mode: Option<&'static str>,
-    pub(super) synchronous: Option<&'static str>,
+pub(crate) struct Setting {
+    pub(crate) workers: usize,
+    pub(crate) journal_mode: Option<&'static str>,
+    pub(crate) synchronous: Option<&'static str>,
 }
+
+pub(crate) const AS_IT_COMES: Setting =
+    Setting { workers: 1, journal_mode: None, synchronous: None };
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Crowd {
-    pub(super) users: usize,
+pub(crate) struct Crowd {
+    pub(crate) users: usize,
     /// Of each user.
-    pub(super) devices: usize,
+    pub(crate) devices: usize,
+}
+
+/// Whose files are the same in every setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Warren,
+    Gateway,
+    Rival(Dialect),
+}
+
+/// A service that was just started on a copy of what its users did before.
+pub(crate) struct Fresh {
+    pub(crate) started: Started,
+    pub(crate) devices: Vec<Device>,
+    pub(crate) idle_mb: f64,
+    // After what runs in it.
+    _folder: TempDir,
 }
 
 /// A running service; it ends with this value.
-pub(super) struct Started {
-    pub(super) address: SocketAddr,
-    pub(super) processes: Processes,
+pub(crate) struct Started {
+    pub(crate) address: SocketAddr,
+    pub(crate) processes: Processes,
     running: Either,
 }
 
@@ -80,19 +104,23 @@ enum Either {
 
 /// A service's files with its users in them, and their devices.
 struct Template {
-    of: (Dialect, Crowd, u64),
+    of: (Kind, Crowd, u64, Pace),
     folder: PathBuf,
     devices: Vec<Device>,
 }
 
 impl<'a> Bed<'a> {
     /// One thread: the other core is the service's.
-    pub(super) fn new(folder: &'a Path, program: &'a Path, content: usize) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        folder: &'a Path,
+        program: &'a Path,
+        content: Content,
+    ) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build().context("tokio")?;
         Ok(Self {
             folder,
             program,
-            content_bytes: content,
+            content,
             runtime,
             templates: RefCell::default(),
             failures: RefCell::default(),
@@ -100,43 +128,64 @@ impl<'a> Bed<'a> {
     }
 
     /// Starts the peer on a copy of what its users did before, and lets the crowd work.
-    pub(super) fn measure(
+    pub(crate) fn measure(
         &self,
         peer: Peer<'_>,
         crowd: Crowd,
         load: Load,
         duration: Duration,
     ) -> anyhow::Result<Sample> {
-        let template = self.template(peer, crowd, load.seeded)?;
+        let mut fresh = self.fresh(peer, crowd, (load.seeded, load.pace))?;
+        let devices = mem::take(&mut fresh.devices);
+        let mut sample = self.work(peer, &fresh.started, devices, (load, duration))?;
+        sample.facts.extend(fresh.memory()?);
+        Ok(sample)
+    }
+
+    /// Starts the peer on a copy of what its users did before.
+    pub(crate) fn fresh(
+        &self,
+        peer: Peer<'_>,
+        crowd: Crowd,
+        before: (u64, Pace),
+    ) -> anyhow::Result<Fresh> {
+        let template = self.template(peer, crowd, before)?;
         let folder = tempfile::tempdir_in(self.folder)?;
         copy(&template.folder, folder.path())?;
         // Else the disk is busy with the copy while the service waits for it.
         rustix::fs::sync();
-        self.runtime.block_on(async {
-            let started = peer.start(self.program, folder.path())?;
-            let idle_mb = started.processes.memory_mb();
-            let changes = Arc::new(Changes::new(self.content_bytes, load.seeded));
-            let devices = template.devices.clone();
-            let service = (started.address, peer.dialect(), started.processes);
-            let (mut sample, failure) =
-                load::run(service, devices, changes, (load, duration)).await?;
-            if let Some(failure) = failure {
-                let failure = format!("{:?} of {:?}: {failure}", load.operation, peer.dialect());
-                self.failures.borrow_mut().insert(failure);
-            }
-            sample.facts.push(("server memory idle, MB", idle_mb));
-            sample.facts.push(("server memory, MB", started.processes.memory_mb()));
-            if matches!(peer, Peer::Warren(_)) {
-                let peak = started.processes.memory_peak_mb().context("/proc")?;
-                sample.facts.push(("server memory peak, MB", peak));
-            }
-            Ok(sample)
-        })
+        let started = peer.start(self.program, folder.path())?;
+        let idle_mb = started.processes.memory_mb();
+        Ok(Fresh { started, devices: template.devices.clone(), idle_mb, _folder: folder })
+    }
+
+    /// Lets the devices work.
+    pub(crate) fn work(
+        &self,
+        peer: Peer<'_>,
+        started: &Started,
+        devices: Vec<Device>,
+        (load, duration): (Load, Duration),
+    ) -> anyhow::Result<Sample> {
+        let changes = Arc::new(Changes::of(self.content, load.seeded, load.pace));
+        let service = (started.address, peer.dialect(), started.processes);
+        let work = load::run(service, devices, changes, (load, duration));
+        let (sample, failure) = self.runtime.block_on(work)?;
+        if let Some(failure) = failure {
+            let failure = format!("{:?} of {:?}: {failure}", load.operation, peer.dialect());
+            self.failures.borrow_mut().insert(failure);
+        }
+        Ok(sample)
     }
 
     /// Made when it is first asked for.
-    fn template(&self, peer: Peer<'_>, crowd: Crowd, seeded: u64) -> anyhow::Result<Rc<Template>> {
-        let of = (peer.dialect(), crowd, seeded);
+    fn template(
+        &self,
+        peer: Peer<'_>,
+        crowd: Crowd,
+        (seeded, pace): (u64, Pace),
+    ) -> anyhow::Result<Rc<Template>> {
+        let of = (peer.kind(), crowd, seeded, pace);
         let mut templates = self.templates.borrow_mut();
         if let Some(template) = templates.iter().find(|template| template.of == of) {
             return Ok(Rc::clone(template));
@@ -148,7 +197,7 @@ impl<'a> Bed<'a> {
         }
         let devices = self.runtime.block_on(async {
             let started = peer.start(self.program, &folder)?;
-            let changes = Arc::new(Changes::new(self.content_bytes, seeded));
+            let changes = Arc::new(Changes::of(self.content, seeded, pace));
             let devices = peer.enroll(started.address, crowd, seeded, &changes).await?;
             started.stop()?;
             anyhow::Ok(devices)
@@ -159,20 +208,47 @@ impl<'a> Bed<'a> {
     }
 }
 
+impl Fresh {
+    /// What the service had in memory before it was asked, has, and had at most.
+    pub(crate) fn memory(&self) -> anyhow::Result<[(&'static str, f64); 3]> {
+        let processes = self.started.processes;
+        Ok([
+            ("server memory idle, MB", self.idle_mb),
+            ("server memory, MB", processes.memory_mb()),
+            ("server memory peak, MB", processes.memory_peak_mb().context("/proc")?),
+        ])
+    }
+}
+
 impl Peer<'_> {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Warren(_) => Kind::Warren,
+            Self::Gateway => Kind::Gateway,
+            Self::Rival(_, dialect, _) => Kind::Rival(dialect),
+        }
+    }
+
     fn dialect(self) -> Dialect {
         match self {
             Self::Warren(_) => Dialect::Warren,
+            Self::Gateway => Dialect::Actual,
             Self::Rival(_, dialect, _) => dialect,
         }
     }
 
     /// With its files in `folder`.
-    pub(super) fn start(self, program: &Path, folder: &Path) -> anyhow::Result<Started> {
+    pub(crate) fn start(self, program: &Path, folder: &Path) -> anyhow::Result<Started> {
         match self {
             Self::Warren(_) => {
                 let served = Served::start(program, folder, &[])?;
                 let (address, processes) = (served.address, served.processes());
+                Ok(Started { address, processes, running: Either::Warren(served) })
+            }
+            Self::Gateway => {
+                let served = Served::start(program, folder, &["--actual", "127.0.0.1:0"])?;
+                let address = served.actual.context("it does not say where the gateway listens")?;
+                let processes = served.processes();
                 Ok(Started { address, processes, running: Either::Warren(served) })
             }
             Self::Rival(service, _, setting) => {
@@ -187,7 +263,7 @@ impl Peer<'_> {
     }
 
     /// Makes the devices of a fresh service, each knowing the seeded messages of its user.
-    pub(super) async fn enroll(
+    pub(crate) async fn enroll(
         self,
         address: SocketAddr,
         crowd: Crowd,
@@ -197,7 +273,7 @@ impl Peer<'_> {
         let dialect = self.dialect();
         let secrets = match self {
             Self::Warren(prepared) => prepared.tokens.clone(),
-            Self::Rival(_, Dialect::Actual, _) => {
+            Self::Gateway | Self::Rival(_, Dialect::Actual, _) => {
                 vec![actual::bootstrap(&mut Connection::open(address).await?).await?]
             }
             Self::Rival(..) => vec![String::new()],
@@ -271,7 +347,7 @@ async fn seed(
     let newest = dialect.pushed(connection.send(request).await?.success()?)?;
     for device in devices {
         device.base = newest.saturating_sub(seeded);
-        device.cursor = device.base + seeded;
+        device.cursor = dialect.cursor_after(device.base, changes, seeded);
     }
     Ok(())
 }

@@ -11,13 +11,14 @@ use hyper::Request;
 use hyper::header::{HeaderMap, HeaderValue};
 
 use super::{actual, plan_service, warren};
+use crate::changes::Changes;
 use crate::http::Connection;
 
-pub(super) type Post = Request<Full<Bytes>>;
+pub(crate) type Post = Request<Full<Bytes>>;
 
 /// A service's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(crate) enum Dialect {
     Warren,
     PlanService,
     Actual,
@@ -25,28 +26,28 @@ pub(super) enum Dialect {
 
 /// A device of a user, known to the service.
 #[derive(Clone, Debug)]
-pub(super) struct Device {
+pub(crate) struct Device {
     /// What it proves itself with, and what else each of its requests carries.
-    pub(super) headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     /// Of the user's messages, where the service wants it in the body: file and group.
-    pub(super) place: (String, String),
-    pub(super) node: Node,
+    pub(crate) place: (String, String),
+    pub(crate) node: Node,
     /// The cursor before the user's first message.
-    pub(super) base: u64,
-    pub(super) cursor: u64,
+    pub(crate) base: u64,
+    pub(crate) cursor: u64,
 }
 
 /// What came with an answer to a pull.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pulled {
-    pub(super) messages: u64,
-    pub(super) cursor: u64,
+pub(crate) struct Pulled {
+    pub(crate) messages: u64,
+    pub(crate) cursor: u64,
 }
 
 impl Dialect {
     /// Makes the devices of user number `user`; `secret` is what the service gave or was given for
     /// all, or for this user.
-    pub(super) async fn enroll(
+    pub(crate) async fn enroll(
         self,
         connection: &mut Connection,
         secret: &str,
@@ -60,7 +61,7 @@ impl Dialect {
         }
     }
 
-    pub(super) fn push(self, device: &Device, messages: Vec<Message>) -> anyhow::Result<Post> {
+    pub(crate) fn push(self, device: &Device, messages: Vec<Message>) -> anyhow::Result<Post> {
         match self {
             Self::Warren => warren::push(device, messages),
             Self::PlanService => plan_service::push(device, &messages),
@@ -69,7 +70,7 @@ impl Dialect {
     }
 
     /// Returns the user's newest cursor; 0 where there is none.
-    pub(super) fn pushed(self, answer: Bytes) -> anyhow::Result<u64> {
+    pub(crate) fn pushed(self, answer: Bytes) -> anyhow::Result<u64> {
         match self {
             Self::Warren => warren::pushed(answer),
             Self::PlanService => plan_service::pushed(&answer),
@@ -77,7 +78,7 @@ impl Dialect {
         }
     }
 
-    pub(super) fn pull(self, device: &Device, cursor: u64, limit: usize) -> anyhow::Result<Post> {
+    pub(crate) fn pull(self, device: &Device, cursor: u64, limit: usize) -> anyhow::Result<Post> {
         match self {
             Self::Warren | Self::PlanService => {
                 let path = format!("/v1/sync/delta?cursor={cursor}&limit={limit}");
@@ -87,7 +88,7 @@ impl Dialect {
         }
     }
 
-    pub(super) fn pulled(self, answer: Bytes) -> anyhow::Result<Pulled> {
+    pub(crate) fn pulled(self, answer: Bytes) -> anyhow::Result<Pulled> {
         match self {
             Self::Warren => warren::pulled(answer),
             Self::PlanService => plan_service::pulled(&answer),
@@ -95,14 +96,22 @@ impl Dialect {
         }
     }
 
+    /// The cursor after the first `count` of the user's messages.
+    pub(crate) fn cursor_after(self, base: u64, changes: &Changes, count: u64) -> u64 {
+        match self {
+            Self::Warren | Self::PlanService => base + count,
+            Self::Actual => base + changes.after_ms(count),
+        }
+    }
+
     /// Whether a pull may ask for so many messages at most.
-    pub(super) fn has_limit(self) -> bool {
+    pub(crate) fn has_limit(self) -> bool {
         self != Self::Actual
     }
 }
 
 /// Names of headers and what they say; the names are in lower case.
-pub(super) fn headers(pairs: &[(&'static str, &str)]) -> anyhow::Result<HeaderMap> {
+pub(crate) fn headers(pairs: &[(&'static str, &str)]) -> anyhow::Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
         let value = HeaderValue::try_from(*value).with_context(|| format!("header {name}"))?;
@@ -111,7 +120,7 @@ pub(super) fn headers(pairs: &[(&'static str, &str)]) -> anyhow::Result<HeaderMa
     Ok(headers)
 }
 
-pub(super) fn request(
+pub(crate) fn request(
     method: &str,
     path: &str,
     headers: &HeaderMap,
@@ -123,6 +132,6 @@ pub(super) fn request(
 }
 
 /// The nodes of a user's devices.
-pub(super) fn nodes(devices: usize) -> impl Iterator<Item = Node> {
+pub(crate) fn nodes(devices: usize) -> impl Iterator<Item = Node> {
     (1..=devices as u64).map(Node)
 }

@@ -18,10 +18,12 @@ use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
 use tokio::time::Instant as TokioInstant;
 
-use super::dialect::{Device, Dialect};
-use crate::changes::Changes;
+use super::actual;
+use super::dialect::{Device, Dialect, Pulled};
+use super::tally::{Moved, Tally};
+use crate::changes::{Changes, FIRST_MS, Pace};
 use crate::http::Connection;
-use crate::measure::{Latencies, Sample, now};
+use crate::measure::{CPU_US, Sample, now};
 use crate::processes::Processes;
 
 /// Devices beyond this take turns on a connection, as behind a proxy.
@@ -30,60 +32,37 @@ const CONNECTIONS_COUNT_MAX: usize = 64;
 const WARMUP_SHARE: u32 = 4;
 const WARMUP_MAX: Duration = Duration::from_millis(500);
 
-const PUSH_FACTS: [&str; 6] = [
-    "pushes/s",
-    "push average, ms",
-    "push P50, ms",
-    "push P95, ms",
-    "push P99, ms",
-    "push max, ms",
-];
-const PULL_FACTS: [&str; 6] =
-    ["pulls/s", "pull average, ms", "pull P50, ms", "pull P95, ms", "pull P99, ms", "pull max, ms"];
-
 /// What devices do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     /// Push pages of new messages.
     Upload,
     /// Pull from random cursors over the seeded messages.
     Download,
     /// Push, then pull what the others pushed, and so on.
     Cross,
+    /// Push, and get in the same answer what the others pushed: nothing, where there are none.
+    Sync,
+    /// Pull everything.
+    Whole,
 }
 
 /// How they do it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
-    pub(super) operation: Operation,
+pub(crate) struct Load {
+    pub(crate) operation: Operation,
     /// Of a push.
-    pub(super) messages: usize,
+    pub(crate) messages: usize,
     /// Of a pull.
-    pub(super) limit: usize,
+    pub(crate) limit: usize,
     /// Requests a second of an open loop; `None` for a closed one.
-    pub(super) rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     /// Connections on which the devices take turns; `None` for one each, within reason.
-    pub(super) connections: Option<usize>,
+    pub(crate) connections: Option<usize>,
     /// Messages that each user has before.
-    pub(super) seeded: u64,
-}
-
-/// What one endpoint did.
-#[derive(Debug)]
-struct Endpoint {
-    latencies: Latencies,
-    messages: u64,
-}
-
-/// What all callers saw.
-#[derive(Debug)]
-struct Tally {
-    push: Endpoint,
-    pull: Endpoint,
-    failures: u64,
-    first_failure: Option<String>,
-    /// Of an open loop: requests for which the time ended before their connection was free.
-    not_begun: u64,
+    pub(crate) seeded: u64,
+    /// When those were made, and others are.
+    pub(crate) pace: Pace,
 }
 
 struct Round {
@@ -97,7 +76,7 @@ struct Round {
 }
 
 /// Lets the devices work for `duration`. Returns also why the first request failed, if one did.
-pub(super) async fn run(
+pub(crate) async fn run(
     (address, dialect, processes): (SocketAddr, Dialect, Processes),
     devices: Vec<Device>,
     changes: Arc<Changes>,
@@ -127,7 +106,7 @@ pub(super) async fn run(
     let mut sample = all.sample(load, duration)?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let requests = (all.requests() + all.failures) as f64;
-    sample.facts.push(("server CPU, ms a request", used.server * 1_000.0 / requests));
+    sample.facts.push((CPU_US, used.server * 1e6 / requests));
     sample.facts.push(("generator CPU, cores", used.generator / duration.as_secs_f64()));
     Ok((sample, all.first_failure))
 }
@@ -197,12 +176,14 @@ impl Round {
             let Some(begun) = self.wait_for_turn(index, turn, &mut tally).await else { break };
             let device = &mut devices[turn % count];
             let is_push = match self.load.operation {
-                Operation::Upload => true,
-                Operation::Download => false,
+                Operation::Upload | Operation::Sync => true,
+                Operation::Download | Operation::Whole => false,
                 // Half of those who share a connection push while the others pull.
                 Operation::Cross => (turn / count + turn % count).is_multiple_of(2),
             };
-            let moved = if is_push {
+            let moved = if self.load.operation == Operation::Sync {
+                self.sync(&mut connection, device).await
+            } else if is_push {
                 self.push(&mut connection, device).await
             } else {
                 self.pull(&mut connection, device, &mut random).await
@@ -244,11 +225,30 @@ impl Round {
         Some(begins)
     }
 
-    async fn push(&self, connection: &mut Connection, device: &Device) -> anyhow::Result<u64> {
+    async fn push(&self, connection: &mut Connection, device: &Device) -> anyhow::Result<Moved> {
         let messages = self.changes.next(self.load.messages, device.node)?;
         let request = self.dialect.push(device, messages)?;
-        self.dialect.pushed(connection.send(request).await?.success()?)?;
-        Ok(self.load.messages as u64)
+        let answer = connection.send(request).await?.success()?;
+        let bytes = answer.len() as u64;
+        self.dialect.pushed(answer)?;
+        Ok(Moved { messages: self.load.messages as u64, bytes })
+    }
+
+    /// Of a user with one device.
+    async fn sync(
+        &self,
+        connection: &mut Connection,
+        device: &mut Device,
+    ) -> anyhow::Result<Moved> {
+        let messages = self.changes.next(self.load.messages, device.node)?;
+        let newest = messages.last().map(|message| message.timestamp.millis() + 1 - FIRST_MS);
+        let request = actual::sync(device, &messages, device.cursor)?;
+        let answer = connection.send(request).await?.success()?;
+        let bytes = answer.len() as u64;
+        let others = self.dialect.pulled(answer)?.messages;
+        anyhow::ensure!(others == 0, "{others} messages that no other device sent");
+        device.cursor = newest.unwrap_or(device.cursor);
+        Ok(Moved { messages: messages.len() as u64, bytes })
     }
 
     async fn pull(
@@ -256,106 +256,24 @@ impl Round {
         connection: &mut Connection,
         device: &mut Device,
         random: &mut SmallRng,
-    ) -> anyhow::Result<u64> {
+    ) -> anyhow::Result<Moved> {
         let Load { operation, limit, seeded, .. } = self.load;
-        let cursor = if operation == Operation::Cross {
-            device.cursor
-        } else {
-            let last = seeded.saturating_sub(limit as u64);
+        let last = seeded.saturating_sub(limit as u64);
+        let cursor = match operation {
+            Operation::Cross => device.cursor,
+            Operation::Whole => device.base,
             // Without a limit of its own it would send everything after the cursor.
-            let place = if self.dialect.has_limit() { random.random_range(0..=last) } else { last };
-            device.base + place
+            _ if !self.dialect.has_limit() => device.base + last,
+            _ => device.base + random.random_range(0..=last),
         };
         let request = self.dialect.pull(device, cursor, limit)?;
-        let pulled = self.dialect.pulled(connection.send(request).await?.success()?)?;
-        device.cursor = device.cursor.max(pulled.cursor);
-        Ok(pulled.messages)
-    }
-}
-
-impl Endpoint {
-    fn new() -> Self {
-        Self { latencies: Latencies::new(), messages: 0 }
-    }
-
-    /// Where two endpoints share a row.
-    fn facts(
-        &self,
-        names: [&'static str; 6],
-        duration: Duration,
-    ) -> impl Iterator<Item = (&'static str, f64)> {
-        let values = self.latencies.latency_and_mean().map(|latency| {
-            let waits = [latency.mean_us?, latency.p50_us, latency.p95_us, latency.p99_us];
-            let [mean, p50, p95, p99] = waits.map(|us| us / 1_000.0);
-            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-            let rate = self.latencies.count() as f64 / duration.as_secs_f64();
-            Some([rate, mean, p50, p95, p99, latency.max_us / 1_000.0])
-        });
-        names.into_iter().zip(values.flatten().into_iter().flatten())
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.latencies.merge(&other.latencies);
-        self.messages += other.messages;
-    }
-}
-
-impl Tally {
-    fn new() -> Self {
-        let (push, pull) = (Endpoint::new(), Endpoint::new());
-        Self { push, pull, failures: 0, first_failure: None, not_begun: 0 }
-    }
-
-    fn record(&mut self, is_push: bool, wait: Duration, moved: anyhow::Result<u64>) {
-        let endpoint = if is_push { &mut self.push } else { &mut self.pull };
-        match moved {
-            Ok(messages) => {
-                endpoint.latencies.record(wait);
-                endpoint.messages += messages;
-            }
-            Err(error) => {
-                self.failures += 1;
-                self.first_failure.get_or_insert_with(|| format!("{error:#}"));
-            }
+        let answer = connection.send(request).await?.success()?;
+        let bytes = answer.len() as u64;
+        let Pulled { messages, cursor } = self.dialect.pulled(answer)?;
+        if operation == Operation::Whole {
+            anyhow::ensure!(messages == seeded, "{messages} of {seeded} messages came");
         }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.push.merge(&other.push);
-        self.pull.merge(&other.pull);
-        self.failures += other.failures;
-        self.not_begun += other.not_begun;
-        self.first_failure = self.first_failure.take().or(other.first_failure);
-    }
-
-    /// Requests that succeeded.
-    fn requests(&self) -> u64 {
-        self.push.latencies.count() + self.pull.latencies.count()
-    }
-
-    /// In requests. It fails if there was none: then nothing was measured.
-    fn sample(&self, load: Load, duration: Duration) -> anyhow::Result<Sample> {
-        if self.requests() == 0 {
-            let why = self.first_failure.as_deref().unwrap_or("none in time");
-            anyhow::bail!("no request succeeded: {why}");
-        }
-        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        let count = |count: u64| count as f64;
-        let mut all = self.push.latencies.clone();
-        all.merge(&self.pull.latencies);
-        let mut sample = Sample::new(self.requests(), duration);
-        sample.latency = all.latency_and_mean();
-        let messages = count(self.push.messages + self.pull.messages);
-        sample.facts.push(("messages/s", messages / duration.as_secs_f64()));
-        sample.facts.push(("requests", count(self.requests())));
-        sample.facts.push(("failures", count(self.failures)));
-        if load.rate.is_some() {
-            sample.facts.push(("not begun", count(self.not_begun)));
-        }
-        if load.operation == Operation::Cross {
-            sample.facts.extend(self.push.facts(PUSH_FACTS, duration));
-            sample.facts.extend(self.pull.facts(PULL_FACTS, duration));
-        }
-        Ok(sample)
+        device.cursor = device.cursor.max(cursor);
+        Ok(Moved { messages, bytes })
     }
 }

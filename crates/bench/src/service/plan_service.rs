@@ -39,7 +39,7 @@ struct Download {
     cursor: u64,
 }
 
-pub(super) async fn enroll(
+pub(crate) async fn enroll(
     connection: &mut Connection,
     user: usize,
     devices: usize,
@@ -60,7 +60,7 @@ pub(super) async fn enroll(
 }
 
 /// Each change makes a todo of its own, as an insert in Warren's table does.
-pub(super) fn push(device: &Device, messages: &[Message]) -> anyhow::Result<Post> {
+pub(crate) fn push(device: &Device, messages: &[Message]) -> anyhow::Result<Post> {
     let changes = messages.iter().map(|message| {
         let change_id = message.timestamp.to_string();
         let title = std::str::from_utf8(&message.content)?;
@@ -72,13 +72,13 @@ pub(super) fn push(device: &Device, messages: &[Message]) -> anyhow::Result<Post
     request("POST", "/v1/sync/delta", &device.headers, body)
 }
 
-pub(super) fn pushed(answer: &[u8]) -> anyhow::Result<u64> {
+pub(crate) fn pushed(answer: &[u8]) -> anyhow::Result<u64> {
     let Uploaded { stored, cursor } = serde_json::from_slice(answer)?;
     ensure!(stored > 0, "nothing was stored");
     Ok(cursor)
 }
 
-pub(super) fn pulled(answer: &[u8]) -> anyhow::Result<Pulled> {
+pub(crate) fn pulled(answer: &[u8]) -> anyhow::Result<Pulled> {
     let Download { changes, cursor } = serde_json::from_slice(answer)?;
     Ok(Pulled { messages: changes.len() as u64, cursor })
 }

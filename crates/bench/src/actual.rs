@@ -1,0 +1,209 @@
+//! `warren bench actual`: Actual Budget's sync server beside Warren's gateway, asked the same way.
+//!
+//! Both hear the same bytes on the same kind of connection from the same process, and each round of
+//! each case has a fresh server process on a fresh copy of its files. The published server is the
+//! baseline of every table.
+//!
+//! # Not here
+//! - What Actual's apps say → `service/actual.rs`, what they write → `changes/budget.rs`.
+//! - Rounds, ratios, verdicts → `suite.rs`; aims → `aims.rs`.
+
+mod import;
+mod memory;
+mod sections;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use crate::aims::{Aim, Goal};
+use crate::changes::Content;
+use crate::machine::Machine;
+use crate::report::Report;
+use crate::rivals::server::{About, Service};
+use crate::rivals::setup::{Kind, Missing};
+use crate::rivals::{self, Absent, Found, Wanted};
+use crate::service::dialect::Dialect;
+use crate::service::peers::{AS_IT_COMES, Bed, Peer};
+use crate::suite::{self, Effort, Table};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Messages of an import, a table for each size.
+    pub messages: Vec<usize>,
+    /// Messages of a page of an import.
+    pub page: usize,
+    /// How many users sync a little at the same time, tables for each count.
+    pub users: Vec<usize>,
+    /// How long each case works in each round; it ends what it has begun.
+    pub duration: Duration,
+    /// Rounds, each in a random order.
+    pub rounds: usize,
+    /// Which tables; empty for all.
+    pub only: Vec<Part>,
+    /// Where the files go.
+    pub folder: PathBuf,
+    /// The rivals' folder.
+    pub rivals: PathBuf,
+    /// The shipped binary.
+    pub program: PathBuf,
+    /// The command line, for the report.
+    pub command: String,
+}
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Imports, each in one request.
+    Bulk,
+    /// Imports in pages.
+    Pages,
+    /// A transaction, or ten, in a request.
+    Small,
+    /// Nothing to send, nothing to get.
+    Empty,
+    /// A new device gets everything.
+    Download,
+    /// An import, small syncs, a download; the server's memory.
+    Memory,
+}
+
+/// Whether the published server can be measured here.
+#[derive(Clone, Debug, Serialize)]
+pub struct Installed {
+    present: Vec<About>,
+    absent: Vec<Absent>,
+}
+
+/// Its folder in `bench/rivals`.
+const RIVAL: &str = "actual-sync";
+const SETUP: &str = "warren bench actual --setup";
+const TITLE: &str = "Warren: Actual Budget's sync";
+const LEAD: &str = "Actual Budget's published sync server and Warren's gateway for its apps, asked \
+    with the same requests as the apps make them, on loopback and on the same disk. Each round of \
+    each case starts a fresh server process; ratios are within a round, of cases that ran in random \
+    order. The generator is one thread with kept-open connections and shares the machine's cores \
+    with the server.";
+const WARREN: &str = "Warren (its gateway): a SQLite file per budget, kept open, WAL mode with \
+    synchronous FULL, encrypted with chacha20; requests that wait together share a flush; a message \
+    that is known is found by its index; the trie is changed in place";
+const DURABILITY: &str = "durability: both answer a sync when its messages are on the disk, Actual \
+    by a rollback journal with synchronous FULL in a file that is not encrypted, Warren by a flush \
+    of the WAL of an encrypted file";
+const UNCOMPRESSED: &str = "requests do not offer to take compressed answers, which the published \
+    server does not have: answers are equally long";
+
+/// Builds and installs the published server.
+pub fn setup(rivals: &Path, bar: &ProgressBar) -> Installed {
+    let found = find(rivals, Missing::Build, bar);
+    bar.finish_and_clear();
+    let present = found.present.into_iter().map(|service| service.about).collect();
+    Installed { present, absent: found.absent }
+}
+
+fn find(rivals: &Path, missing: Missing, bar: &ProgressBar) -> Found<Service> {
+    let wanted = Wanted { kind: Kind::Server, names: Some(&[RIVAL]), missing };
+    rivals::find(wanted, rivals, &rivals::target(rivals), bar, Service::ask)
+}
+
+/// Runs the plan; `bar` shows how far it is.
+pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
+    let counts = [plan.messages.clone(), plan.users.clone(), vec![plan.rounds, plan.page]];
+    let is_nothing = counts.iter().any(|counts| counts.is_empty() || counts.contains(&0));
+    anyhow::ensure!(!is_nothing && !plan.duration.is_zero(), "nothing to measure");
+    let folder = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
+    let found = find(&plan.rivals, Missing::Absent(SETUP), bar);
+    let mut notes: Vec<String> = found.absent.iter().map(Absent::note).collect();
+    notes.extend(found.present.iter().map(|service| service.about.to_string()));
+    notes.extend([WARREN, DURABILITY, UNCOMPRESSED].map(str::to_owned));
+    let bed = Bed::new(folder.path(), &plan.program, Content::Budget)?;
+    let run = Run { plan, bed, service: found.present.into_iter().next() };
+    let effort = Effort::rounds(plan.rounds, plan.duration);
+    let mut tables = Vec::new();
+    for section in sections::of(&run)? {
+        tables.push(suite::run(section, &effort, bar)?);
+    }
+    let failures = run.bed.failures.take().into_iter();
+    notes.extend(failures.map(|failure| format!("a failure, {failure}")));
+    bar.finish_and_clear();
+    Ok(Report {
+        benchmark: "actual".into(),
+        machine: Machine::here(&plan.folder),
+        command: plan.command.clone(),
+        settings: settings(plan),
+        configurations: Vec::new(),
+        aims: aims(&tables),
+        tables,
+        notes,
+        title: TITLE.into(),
+        lead: LEAD.into(),
+    })
+}
+
+/// What the sections share.
+struct Run<'a> {
+    plan: &'a Plan,
+    bed: Bed<'a>,
+    /// The published server, where there is one.
+    service: Option<Service>,
+}
+
+impl Run<'_> {
+    /// The baseline first.
+    fn peers(&self) -> Vec<(&'static str, Peer<'_>)> {
+        let published = self.service.as_ref();
+        let published =
+            published.map(|service| ("Actual", Peer::Rival(service, Dialect::Actual, AS_IT_COMES)));
+        published.into_iter().chain([("Warren", Peer::Gateway)]).collect()
+    }
+}
+
+impl Plan {
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+}
+
+fn settings(plan: &Plan) -> Vec<(String, String)> {
+    let settings = [
+        ("messages a page", plan.page.to_string()),
+        ("messages of a small budget", sections::SMALL_BUDGET.to_string()),
+        ("rounds", plan.rounds.to_string()),
+        ("seconds a case", plan.duration.as_secs_f64().to_string()),
+    ];
+    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What issue 6 wants to see, in the tables that there are. Each table's memory is compared twice.
+fn aims(tables: &[Table]) -> Vec<Aim> {
+    let is_of = |parts: &'static [&str]| {
+        let begins = move |table: &&Table| parts.iter().any(|part| table.name.starts_with(part));
+        tables.iter().filter(begins)
+    };
+    let tenfold = is_of(&["bulk-", "pages-"])
+        .filter_map(|table| Aim::of_rate("messages a second", Goal::AtLeast(10.0), table));
+    let fivefold = is_of(&["small-"])
+        .filter_map(|table| Aim::of_rate("small syncs a second", Goal::AtLeast(5.0), table));
+    let memory = |fact: &'static str, parts| {
+        is_of(parts).filter_map(move |table| Aim::of_fact(fact, Goal::AtMost(0.1), table, 2))
+    };
+    let peak = memory("server memory peak, MB", &["memory", "bulk-"]);
+    tenfold
+        .chain(fivefold)
+        .chain(peak)
+        .chain(memory("server memory idle, MB", &["memory"]))
+        .collect()
+}
+
+impl fmt::Display for Installed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let present = self.present.iter().map(|about| format!("present: {about}"));
+        let lines: Vec<String> = present.chain(self.absent.iter().map(Absent::note)).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}

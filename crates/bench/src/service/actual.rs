@@ -1,0 +1,156 @@
+//! Actual Budget's sync server: protobuf, one call that pushes and pulls.
+//!
+//! Spoken by the published server and by Warren's gateway. What it calls a file is a user's vault here. A cursor is a place in time: the milliseconds
+//! since the first message, before which everything is known.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ::actual::wire::{MessageEnvelope, SYNC_MEDIA_TYPE, SyncRequest, SyncResponse};
+use anyhow::{Context, ensure};
+use bytes::Bytes;
+use crdt::{Message, Node, Timestamp};
+use prost::Message as _;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::dialect::{self, Device, Post, Pulled, request};
+use crate::changes::FIRST_MS;
+use crate::http::Connection;
+
+/// Later than what other devices push at the same time.
+const AHEAD_MS: u64 = 1_000_000;
+/// It allows one address 500 requests a minute, so each request names another: what is measured
+/// is its speed, not its limit.
+static ADDRESS: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Deserialize)]
+struct LoggedIn {
+    data: Token,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    token: String,
+}
+
+#[derive(Deserialize)]
+struct Uploaded {
+    #[serde(rename = "groupId")]
+    group_id: String,
+}
+
+/// Sets the password of a fresh server; returns the token that all its users share.
+pub(crate) async fn bootstrap(connection: &mut Connection) -> anyhow::Result<String> {
+    let headers = dialect::headers(&[("content-type", "application/json")])?;
+    let body = json!({"password": "correct horse battery"}).to_string();
+    let post = request("POST", "/account/bootstrap", &headers, body)?;
+    let answer = connection.send(post).await?.success()?;
+    Ok(serde_json::from_slice::<LoggedIn>(&answer)?.data.token)
+}
+
+pub(crate) async fn enroll(
+    connection: &mut Connection,
+    token: &str,
+    user: usize,
+    devices: usize,
+) -> anyhow::Result<Vec<Device>> {
+    let file = format!("user{user}");
+    let mut headers = dialect::headers(&[
+        ("content-type", "application/encrypted-file"),
+        ("x-actual-token", token),
+        ("x-actual-file-id", &file),
+        ("x-actual-name", &file),
+        ("x-actual-format", "2"),
+    ])?;
+    headers.insert("x-forwarded-for", address().parse()?);
+    let post = request("POST", "/sync/upload-user-file", &headers, "a budget")?;
+    let answer = connection.send(post).await?.success()?;
+    let group = serde_json::from_slice::<Uploaded>(&answer)?.group_id;
+    let headers =
+        dialect::headers(&[("content-type", SYNC_MEDIA_TYPE), ("x-actual-token", token)])?;
+    let device = |node| {
+        let place = (file.clone(), group.clone());
+        Device { headers: headers.clone(), place, node, base: 0, cursor: 0 }
+    };
+    Ok(dialect::nodes(devices).map(device).collect())
+}
+
+fn address() -> String {
+    let [_, a, b, c] = ADDRESS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    format!("10.{a}.{b}.{c}")
+}
+
+/// `since` is after all of them, so that the answer has none.
+pub(crate) fn push(device: &Device, messages: &[Message]) -> anyhow::Result<Post> {
+    let newest = messages.last().context("nothing to push")?.timestamp.millis();
+    sync(device, messages, newest + AHEAD_MS - FIRST_MS)
+}
+
+pub(crate) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
+    SyncResponse::decode(answer)?;
+    Ok(0)
+}
+
+pub(crate) fn pull(device: &Device, cursor: u64) -> anyhow::Result<Post> {
+    sync(device, &[], cursor)
+}
+
+/// Sends these, and asks for what is after the cursor.
+pub(crate) fn sync(device: &Device, messages: &[Message], cursor: u64) -> anyhow::Result<Post> {
+    Page::of(messages).post(device, cursor)
+}
+
+/// Messages as they are on the wire, whoever sends them.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    envelopes: Bytes,
+    pub(crate) count: u64,
+    /// The cursor after them.
+    pub(crate) cursor: u64,
+}
+
+impl Page {
+    pub(crate) fn of(messages: &[Message]) -> Self {
+        let envelopes = messages.iter().map(|message| MessageEnvelope {
+            timestamp: message.timestamp.to_string().into(),
+            is_encrypted: false,
+            content: message.content.clone(),
+        });
+        let request = SyncRequest { messages: envelopes.collect(), ..SyncRequest::default() };
+        let newest = messages.last().map(|message| message.timestamp.millis() + 1 - FIRST_MS);
+        Self {
+            envelopes: request.encode_to_vec().into(),
+            count: messages.len() as u64,
+            cursor: newest.unwrap_or(0),
+        }
+    }
+
+    /// Asks also for what is after the cursor.
+    pub(crate) fn post(&self, device: &Device, cursor: u64) -> anyhow::Result<Post> {
+        let since = Timestamp::new(FIRST_MS + cursor, 0, Node(0)).context("within the years")?;
+        let (file_id, group_id) = device.place.clone();
+        let since = since.to_string();
+        let rest = SyncRequest { file_id, group_id, since, ..SyncRequest::default() };
+        // The fields of a message may come one after the other, each encoded on its own.
+        let mut body = Vec::with_capacity(self.envelopes.len() + rest.encoded_len());
+        body.extend_from_slice(&self.envelopes);
+        rest.encode_raw(&mut body);
+        let mut request = request("POST", "/sync/sync", &device.headers, body)?;
+        request.headers_mut().insert("x-forwarded-for", address().parse()?);
+        Ok(request)
+    }
+}
+
+pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<Pulled> {
+    let SyncResponse { messages, .. } = SyncResponse::decode(answer)?;
+    let newest = messages.last().map(|message| message.timestamp().context("its timestamp"));
+    let cursor = newest.transpose()?.map_or(0, |newest| newest.millis() + 1 - FIRST_MS);
+    Ok(Pulled { messages: messages.len() as u64, cursor })
+}
+
+/// The trie of all that the service has, as it says it to a device that lacks nothing.
+pub(crate) fn trie(answer: Bytes) -> anyhow::Result<String> {
+    let SyncResponse { messages, merkle } = SyncResponse::decode(answer)?;
+    ensure!(messages.is_empty(), "{} messages that no other device sent", messages.len());
+    Ok(merkle)
+}

@@ -1,0 +1,245 @@
+//! Recorded cases as they lie in `vectors/actual/cases`: requests with the published server's
+//! answers. `docs/formats/16-recorded-cases.md` says what the fields mean.
+//!
+//! # Not here
+//! - How they are played → `play.rs`; when two answers are the same → `compare.rs`; how the files
+//!   are laid out → `layout.rs`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::layout::layout;
+use crate::messages::{SyncAnswer, SyncAsked};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/actual/cases");
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CaseFile {
+    #[serde(skip)]
+    path: PathBuf,
+    /// What its scenarios are about, in a sentence.
+    about: String,
+    pub(crate) scenarios: Vec<Scenario>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    /// On the server of the scenario before it, and with its names; else on one without data.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) continues: bool,
+    pub(crate) steps: Vec<Step>,
+}
+
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Step {
+    pub(crate) name: String,
+    /// Method and path.
+    pub(crate) request: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) headers: BTreeMap<String, Header>,
+    #[serde(flatten)]
+    pub(crate) body: Asked,
+    /// Names for values of the answer, by JSON pointer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) names: BTreeMap<String, String>,
+    /// Recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expected: Option<Answer>,
+    /// Where Warren is to differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warren: Option<Wanted>,
+}
+
+/// A request's body: one of them at most.
+#[derive(Clone, Default, Deserialize, Serialize)]
+pub(crate) struct Asked {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) json: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hex: Option<String>,
+    /// So many bytes `a`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fill: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sync: Option<SyncAsked>,
+}
+
+/// A header that is sent, or several of one name.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Header {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// An answer, without what differs from run to run and without what no client looks at. At most one
+/// of the bodies is there.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) headers: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) json: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hex: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sync: Option<SyncAnswer>,
+    /// The bytes of this file of the web app.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+    /// A page that tells a person of an error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) error_page: bool,
+}
+
+/// What Warren is to answer instead, and why.
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct Wanted {
+    why: String,
+    #[serde(flatten)]
+    pub(crate) answer: Answer,
+}
+
+impl CaseFile {
+    /// All of them, in the order of their names.
+    pub(crate) fn read_all() -> Vec<Self> {
+        let entries = fs::read_dir(FOLDER).unwrap();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths.iter().map(|path| Self::read(path)).collect()
+    }
+
+    fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap();
+        let file = serde_json::from_str(&text);
+        let file: Self = file.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self { path: path.to_owned(), ..file }
+    }
+
+    /// Writes it where it was read.
+    pub(crate) fn write(&self) {
+        fs::write(&self.path, self.text()).unwrap();
+    }
+
+    fn text(&self) -> String {
+        layout(&serde_json::to_value(self).unwrap())
+    }
+
+    /// `account.json`
+    pub(crate) fn name(&self) -> String {
+        self.path.file_name().unwrap().to_str().unwrap().to_owned()
+    }
+}
+
+impl Step {
+    /// `POST`, `/account/login`
+    pub(crate) fn method_and_path(&self) -> (&str, &str) {
+        self.request.split_once(' ').unwrap()
+    }
+}
+
+/// What is wrong with a case that no server has to be asked for.
+fn faults(file: &CaseFile) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for scenario in &file.scenarios {
+        if !scenario.continues {
+            names.clear();
+        }
+        for step in &scenario.steps {
+            let mut fault = |what: &str| {
+                faults.push(format!("{}: {}: {}: {what}", file.name(), scenario.name, step.name));
+            };
+            let Some(expected) = &step.expected else {
+                fault("no answer: WARREN_RECORD=1 asks the published server for it");
+                continue;
+            };
+            if step.warren.as_ref().is_some_and(|wanted| wanted.answer == *expected) {
+                fault("Warren's answer is not another");
+            }
+            let asked = Step { expected: None, warren: None, ..step.clone() };
+            let asked = serde_json::to_string(&asked).unwrap();
+            for used in asked.split("{{").skip(1) {
+                let used = used.split("}}").next().unwrap();
+                if !names.iter().any(|name| name == used) {
+                    fault(&format!("nothing before it is named {used}"));
+                }
+            }
+            for name in step.names.keys() {
+                if names.contains(name) {
+                    fault(&format!("something else is named {name}"));
+                }
+                names.push(name.clone());
+            }
+        }
+    }
+    faults
+}
+
+#[test]
+fn cases_are_complete_and_laid_out() {
+    let files = CaseFile::read_all();
+    let mut found: Vec<String> = files.iter().flat_map(faults).collect();
+    for file in &files {
+        if file.text() != fs::read_to_string(&file.path).unwrap() {
+            found.push(format!("{}: WARREN_RECORD=1 would write it otherwise", file.name()));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(!files.is_empty());
+}
+
+#[test]
+fn faults_of_cases_are_found() {
+    let step = |name: &str, body: &str, named: &str, expected: Option<&Answer>| Step {
+        name: name.to_owned(),
+        request: "POST /".to_owned(),
+        body: Asked { json: Some(body.into()), ..Asked::default() },
+        names: BTreeMap::from([(named.to_owned(), "/data/token".to_owned())]),
+        expected: expected.cloned(),
+        ..Step::default()
+    };
+    let answer = Answer { status: 200, ..Answer::default() };
+    let mut same = step("same", "", "d", Some(&answer));
+    same.warren = Some(Wanted { why: String::new(), answer: answer.clone() });
+    let scenario =
+        |name: &str, continues, steps| Scenario { name: name.to_owned(), continues, steps };
+    let scenarios = vec![
+        scenario(
+            "s",
+            true,
+            vec![
+                step("early", "{{a}}", "a", Some(&answer)),
+                step("late", "{{a}} {{aa}}", "b", Some(&answer)),
+                step("unanswered", "", "c", None),
+                same,
+            ],
+        ),
+        scenario("t", true, vec![step("on", "{{a}}", "b", Some(&answer))]),
+        scenario("u", false, vec![step("anew", "{{a}}", "b", Some(&answer))]),
+    ];
+    let file = CaseFile { path: "f.json".into(), about: String::new(), scenarios };
+    let expected = [
+        "f.json: s: early: nothing before it is named a",
+        "f.json: s: late: nothing before it is named aa",
+        "f.json: s: unanswered: no answer: WARREN_RECORD=1 asks the published server for it",
+        "f.json: s: same: Warren's answer is not another",
+        "f.json: t: on: something else is named b",
+        "f.json: u: anew: nothing before it is named a",
+    ];
+    assert_eq!(faults(&file), expected);
+}

@@ -1,0 +1,264 @@
+//! What people do with their budgets, done by the published client libraries.
+//!
+//! # Not here
+//! - The web app → `web.rs`. Processes that are killed → `kills.rs`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::client::{Client, Library, Place, State};
+use crate::target::{Kind, Target};
+
+const PASSWORD: &str = "correct horse";
+const KEY: &str = "battery staple";
+
+/// A server, and people who use it with one kind of client.
+struct Flow {
+    target: Target,
+    library: Library,
+    folder: TempDir,
+}
+
+impl Flow {
+    fn new(kind: Kind, library: Library) -> Self {
+        let target = Target::start(kind, &[]);
+        Self { target, library, folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    #[track_caller]
+    fn sign_in(&self, name: &str) -> Client {
+        self.sign_in_with(self.library, name)
+    }
+
+    #[track_caller]
+    fn sign_in_with(&self, library: Library, name: &str) -> Client {
+        Client::sign_in(library, self.target.address(), PASSWORD, &self.folder(name))
+    }
+
+    /// Ada's budget with so many transactions, which is on the server.
+    fn create(&self, count: u64) -> (Client, Place) {
+        let mut ada = self.sign_in("ada");
+        let place = ada.create("Home");
+        ada.account("Bank");
+        ada.import("Bank", 0, count);
+        ada.sync();
+        (ada, place)
+    }
+
+    /// The same budget with Ben.
+    fn open(&self, place: &Place, key: Option<&str>) -> Client {
+        let mut ben = self.sign_in("ben");
+        assert_eq!(ben.open(place, key).file, place.file);
+        ben
+    }
+}
+
+/// Asserts that both hold the same, which is returned.
+#[track_caller]
+fn check_equal(a: &mut Client, b: &mut Client) -> State {
+    let (a, b) = (a.state(), b.state());
+    a.check_equal(&b);
+    a
+}
+
+/// Edits of both arrive at the other one.
+#[track_caller]
+fn check_exchange(ada: &mut Client, ben: &mut Client) {
+    ada.edit("Bank 1", &json!({"notes": "from Ada"}));
+    ada.sync();
+    ben.sync();
+    ben.edit("Bank 2", &json!({"notes": "from Ben"}));
+    ben.sync();
+    ada.sync();
+    let state = check_equal(ada, ben);
+    assert_eq!(state.find("Bank 1").notes.as_deref(), Some("from Ada"));
+    assert_eq!(state.find("Bank 2").notes.as_deref(), Some("from Ben"));
+}
+
+fn check_copies(kind: Kind, library: Library, count: u64) {
+    let flow = Flow::new(kind, library);
+    let (mut ada, place) = flow.create(count);
+    let mut ben = flow.open(&place, None);
+    let state = check_equal(&mut ada, &mut ben);
+    assert_eq!(state.imported("Bank"), (0..count).collect::<Vec<_>>());
+    // 1 + 2 + … cents.
+    assert_eq!(state.balances["Bank"], i64::try_from(count * (count + 1) / 2).unwrap());
+
+    // Both at once: other rows, other cells of a row, the same cell.
+    ada.import("Bank", count, 10);
+    ben.import("Bank", count + 10, 10);
+    ada.edit("Bank 1", &json!({"notes": "from Ada"}));
+    ben.edit("Bank 1", &json!({"amount": 5_000}));
+    ada.edit("Bank 2", &json!({"notes": "from Ada"}));
+    ben.edit("Bank 2", &json!({"notes": "from Ben"}));
+    for client in [&mut ada, &mut ben] {
+        client.sync();
+    }
+    ada.sync();
+    if library == Library::Python {
+        // It fetches nothing that is older than what it has sent.
+        ben.again(None);
+    }
+    let state = check_equal(&mut ada, &mut ben);
+    assert_eq!(state.imported("Bank"), (0..count + 20).collect::<Vec<_>>());
+    let both = state.find("Bank 1");
+    assert_eq!((both.notes.as_deref(), both.amount), (Some("from Ada"), 5_000));
+    // Ben's edit was the later one.
+    assert_eq!(state.find("Bank 2").notes.as_deref(), Some("from Ben"));
+}
+
+#[test]
+fn copies_of_the_api_converge() {
+    check_copies(Kind::Warren, Library::Api, 1_000);
+}
+
+#[test]
+fn copies_of_actualpy_converge() {
+    check_copies(Kind::Warren, Library::Python, 250);
+}
+
+fn check_encryption(kind: Kind, library: Library) {
+    let flow = Flow::new(kind, library);
+    let (mut ada, place) = flow.create(50);
+    let mut ben = flow.open(&place, None);
+    let encrypted = ada.encrypt(KEY);
+    assert_eq!(encrypted.file, place.file);
+    assert_ne!(encrypted.group, place.group);
+    assert!(ada.files()[0].key.is_some());
+
+    assert_eq!(ben.try_sync().unwrap_err(), "file-has-reset");
+    if library == Library::Api {
+        assert_eq!(ben.ask(&json!({"do": "reset"})).unwrap_err(), "file-has-new-key");
+    }
+    let wrong = json!({"do": "open", "group": encrypted.group, "key": "wrong"});
+    let without = json!({"do": "open", "group": encrypted.group});
+    let mut eve = flow.sign_in("eve");
+    for request in [without, wrong] {
+        let reason = eve.ask(&request).unwrap_err();
+        let known = ["missing-key", "decrypt-failure", "ActualDecryptionError"];
+        assert!(known.iter().any(|known| reason.starts_with(known)), "{reason}");
+    }
+    assert_eq!(ben.again(Some(KEY)), encrypted);
+    assert_eq!(check_equal(&mut ada, &mut ben).len(), 50);
+    check_exchange(&mut ada, &mut ben);
+    assert_eq!(eve.open(&encrypted, Some(KEY)), encrypted);
+    check_equal(&mut ada, &mut eve);
+}
+
+#[test]
+fn the_api_encrypts_a_budget() {
+    check_encryption(Kind::Warren, Library::Api);
+}
+
+#[test]
+fn actualpy_encrypts_a_budget() {
+    check_encryption(Kind::Warren, Library::Python);
+}
+
+fn check_reset_rename_delete(kind: Kind, library: Library) {
+    let flow = Flow::new(kind, library);
+    let (mut ada, place) = flow.create(20);
+    let mut ben = flow.open(&place, None);
+    let reset = ada.reset();
+    assert_eq!(reset.file, place.file);
+    assert_ne!(reset.group, place.group);
+    assert_eq!(ben.try_sync().unwrap_err(), "file-has-reset");
+    assert_eq!(ben.again(None), reset);
+    check_exchange(&mut ada, &mut ben);
+
+    ada.run(&json!({"do": "rename", "name": "Zuhause & Büro"}));
+    assert_eq!(ben.files()[0].name, "Zuhause & Büro");
+    ada.sync();
+    ben.sync();
+    check_equal(&mut ada, &mut ben);
+
+    ben.run(&json!({"do": "delete"}));
+    assert_eq!(ada.files(), []);
+    assert_eq!(ada.try_sync().unwrap_err(), "file-not-found");
+    let place = ada.create("Second");
+    assert_eq!(ada.files()[0].file, place.file);
+}
+
+#[test]
+fn the_api_resets_renames_and_deletes_a_budget() {
+    check_reset_rename_delete(Kind::Warren, Library::Api);
+}
+
+#[test]
+fn actualpy_resets_renames_and_deletes_a_budget() {
+    check_reset_rename_delete(Kind::Warren, Library::Python);
+}
+
+fn check_change_of_password(kind: Kind, library: Library) {
+    let flow = Flow::new(kind, library);
+    let (mut ada, place) = flow.create(5);
+    let mut ben = flow.open(&place, None);
+    ada.run(&json!({"do": "change-password", "password": "changed"}));
+    ada.sync();
+    match kind {
+        // All logins have the same token.
+        Kind::Published => ben.sync(),
+        Kind::Warren => assert_eq!(ben.try_sync().unwrap_err(), "unauthorized"),
+    }
+
+    let address = flow.target.address();
+    let sign_in = |password| crate::client::sign_in(address, password, &flow.folder("eve"));
+    let mut eve = Client::start(library, &flow.folder("eve"));
+    let reason = eve.ask(&sign_in(PASSWORD)).unwrap_err();
+    assert!(["invalid-password", "AuthorizationError"].iter().any(|s| reason.starts_with(s)));
+    eve.ask(&sign_in("changed")).unwrap();
+    eve.open(&place, None);
+    check_equal(&mut ada, &mut eve);
+}
+
+#[test]
+fn the_api_changes_the_password() {
+    check_change_of_password(Kind::Warren, Library::Api);
+}
+
+#[test]
+fn actualpy_changes_the_password() {
+    check_change_of_password(Kind::Warren, Library::Python);
+}
+
+/// One library's budget in the other one, in plain and then encrypted.
+fn check_both_libraries(kind: Kind) {
+    let flow = Flow::new(kind, Library::Api);
+    let (mut ada, place) = flow.create(100);
+    let mut ben = flow.sign_in_with(Library::Python, "ben");
+    ben.open(&place, None);
+    check_equal(&mut ada, &mut ben);
+    check_exchange(&mut ada, &mut ben);
+    ben.import("Bank", 100, 20);
+    ben.sync();
+    ada.sync();
+    assert_eq!(check_equal(&mut ada, &mut ben).len(), 120);
+
+    ada.encrypt(KEY);
+    ben.again(Some(KEY));
+    check_exchange(&mut ada, &mut ben);
+}
+
+#[test]
+fn both_libraries_share_a_budget() {
+    check_both_libraries(Kind::Warren);
+}
+
+/// The published server is what these flows were written down from.
+#[test]
+fn flows_are_those_of_the_published_server() {
+    let kind = Kind::Published;
+    for (library, count) in [(Library::Api, 1_000), (Library::Python, 250)] {
+        check_copies(kind, library, count);
+        check_encryption(kind, library);
+        check_reset_rename_delete(kind, library);
+        check_change_of_password(kind, library);
+    }
+    check_both_libraries(kind);
+}

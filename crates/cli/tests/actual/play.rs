@@ -1,0 +1,209 @@
+//! Plays scenarios on a server: sends their requests, reads the answers, and compares or records.
+
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use ureq::Agent;
+use ureq::http::Request;
+use ureq::http::response::Parts;
+
+use crate::answer;
+use crate::cases::{Answer, Asked, CaseFile, Header, Scenario, Step};
+use crate::compare::{Difference, compare};
+use crate::messages::{Listed, SyncAsked};
+use crate::names::Names;
+use crate::target::{Kind, Target};
+
+/// For one request, on a machine that is busy.
+const REQUEST_TIME_MAX: Duration = Duration::from_mins(1);
+/// Scenarios at one time, each with a server of its own.
+const WORKERS_COUNT: usize = 2;
+
+/// A step that was answered otherwise than expected.
+pub(crate) struct Failure {
+    pub(crate) scenario: String,
+    pub(crate) step: String,
+    pub(crate) request: String,
+    pub(crate) differences: Vec<Difference>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Compare,
+    /// Answers become those that are expected.
+    Record,
+}
+
+/// Plays every scenario, on a fresh server unless it continues another.
+pub(crate) fn play_all(files: &mut [CaseFile], kind: Kind, purpose: Purpose) -> Vec<Failure> {
+    let mut groups: Vec<Vec<(String, &mut Scenario)>> = Vec::new();
+    for file in files {
+        let name = file.name();
+        for scenario in &mut file.scenarios {
+            if !scenario.continues {
+                groups.push(Vec::new());
+            }
+            let title = format!("{name}: {}", scenario.name);
+            groups.last_mut().expect("the first continues none").push((title, scenario));
+        }
+    }
+    let waiting = Mutex::new(groups.into_iter().enumerate());
+    let failures = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..WORKERS_COUNT {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().unwrap().next();
+                    let Some((place, group)) = next else { break };
+                    let target = Target::start(kind, &[]);
+                    let mut player = Player::new(target.address(), kind, purpose);
+                    for (title, scenario) in group {
+                        player.play(scenario, &title);
+                    }
+                    failures.lock().unwrap().push((place, player.failures));
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort_by_key(|(place, _)| *place);
+    failures.into_iter().flat_map(|(_, failures)| failures).collect()
+}
+
+/// Plays scenarios on one server.
+pub(crate) struct Player<'a> {
+    address: &'a str,
+    kind: Kind,
+    purpose: Purpose,
+    agent: Agent,
+    names: Names,
+    /// All that were sent.
+    series: Vec<Listed>,
+    pub(crate) failures: Vec<Failure>,
+}
+
+impl<'a> Player<'a> {
+    pub(crate) fn new(address: &'a str, kind: Kind, purpose: Purpose) -> Self {
+        let (names, series, failures) = (Names::default(), Vec::new(), Vec::new());
+        Self { address, kind, purpose, agent: agent(), names, series, failures }
+    }
+
+    pub(crate) fn play(&mut self, scenario: &mut Scenario, title: &str) {
+        for step in &mut scenario.steps {
+            let asked = step.body.sync.as_ref();
+            self.series.extend(asked.into_iter().flat_map(|asked| asked.series().cloned()));
+            let differences = match ask(&self.agent, self.address, step, &self.names) {
+                Err(error) => vec![no_answer(step, &error)],
+                Ok((parts, body)) => {
+                    let (_, path) = step.method_and_path();
+                    let found = answer::read(&parts, &body, path, &step.names, &mut self.names);
+                    self.judge(step, found)
+                }
+            };
+            if !differences.is_empty() {
+                self.failures.push(Failure {
+                    scenario: title.to_owned(),
+                    step: step.name.clone(),
+                    request: one_line(step),
+                    differences,
+                });
+            }
+        }
+    }
+
+    fn judge(&self, step: &mut Step, mut found: Answer) -> Vec<Difference> {
+        if self.purpose == Purpose::Record {
+            if let Some(sync) = &mut found.sync {
+                sync.fold(&self.series);
+            }
+            step.expected = Some(found);
+            return Vec::new();
+        }
+        let wanted = step.warren.as_ref().filter(|_| self.kind == Kind::Warren);
+        let expected = wanted.map(|wanted| &wanted.answer).or(step.expected.as_ref());
+        let carried = step.body.sync.as_ref().map(SyncAsked::timestamps).unwrap_or_default();
+        compare(expected.unwrap_or(&Answer::default()), &found, &carried)
+    }
+}
+
+fn no_answer(step: &Step, error: &ureq::Error) -> Difference {
+    let expected = step.expected.as_ref().map(|answer| answer.status.to_string());
+    Difference { place: "answer".to_owned(), expected, found: Some(format!("none: {error}")) }
+}
+
+fn agent() -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .allow_non_standard_methods(true)
+        .max_redirects(0)
+        .max_idle_connections(0)
+        .timeout_global(Some(REQUEST_TIME_MAX))
+        .user_agent("")
+        .accept_encoding("")
+        .build();
+    Agent::new_with_config(config)
+}
+
+fn ask(
+    agent: &Agent,
+    address: &str,
+    step: &Step,
+    names: &Names,
+) -> Result<(Parts, Vec<u8>), ureq::Error> {
+    let (method, path) = step.method_and_path();
+    let (body, content_type) = encode(&step.body, names);
+    let mut request =
+        Request::builder().method(method).uri(format!("{address}{}", names.fill(path)));
+    let is_set = step.headers.keys().any(|name| name.eq_ignore_ascii_case("content-type"));
+    if let Some(content_type) = content_type.filter(|_| !is_set) {
+        request = request.header("content-type", content_type);
+    }
+    for (name, values) in &step.headers {
+        let values = match values {
+            Header::One(value) => std::slice::from_ref(value),
+            Header::Several(values) => values,
+        };
+        for value in values {
+            request = request.header(name, names.fill(value));
+        }
+    }
+    let response = match body {
+        Some(body) => agent.run(request.body(body)?)?,
+        None => agent.run(request.body(())?)?,
+    };
+    let (parts, mut body) = response.into_parts();
+    Ok((parts, body.with_config().limit(u64::MAX).read_to_vec()?))
+}
+
+/// A body's bytes, and the content type that goes with them unless a header says another.
+fn encode(asked: &Asked, names: &Names) -> (Option<Vec<u8>>, Option<&'static str>) {
+    match asked {
+        Asked { json: Some(json), .. } => {
+            (Some(names.fill_json(json).to_string().into_bytes()), Some("application/json"))
+        }
+        Asked { sync: Some(sync), .. } => {
+            (Some(sync.encode(names)), Some("application/actual-sync"))
+        }
+        Asked { text: Some(text), .. } => (Some(names.fill(text).into_bytes()), None),
+        Asked { hex: Some(hex), .. } => (Some(from_hex(hex)), None),
+        Asked { fill: Some(bytes), .. } => (Some(vec![b'a'; *bytes]), None),
+        _ => (None, None),
+    }
+}
+
+pub(crate) fn from_hex(text: &str) -> Vec<u8> {
+    assert!(text.len().is_multiple_of(2), "half a byte: {text}");
+    let pairs = (0..text.len()).step_by(2).map(|at| &text[at..at + 2]);
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+}
+
+/// A request as a report shows it.
+fn one_line(step: &Step) -> String {
+    let mut line = step.request.clone();
+    for (name, value) in &step.headers {
+        line = format!("{line} {name}: {}", serde_json::to_string(value).unwrap());
+    }
+    let body = serde_json::to_string(&step.body).unwrap();
+    if body == "{}" { line } else { format!("{line} {body}") }
+}

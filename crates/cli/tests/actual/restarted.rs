@@ -1,0 +1,37 @@
+//! What a server has stored is there after `kill -9`, behind the same address.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::target::Target;
+
+fn check_goes_on(mut target: Target) {
+    assert!(!is_bootstrapped(&target));
+    let post = ureq::post(format!("{}/account/bootstrap", target.address()));
+    post.content_type("application/json").send(r#"{"password":"a"}"#).unwrap();
+    assert!(is_bootstrapped(&target));
+    let address = target.address().to_owned();
+    target.kill();
+    target.restart();
+    assert_eq!(target.address(), address);
+    assert!(fs::read_dir(target.data()).unwrap().next().is_some());
+    assert!(is_bootstrapped(&target));
+}
+
+fn is_bootstrapped(target: &Target) -> bool {
+    let url = format!("{}/account/needs-bootstrap", target.address());
+    let answer = ureq::get(&url).call().unwrap().body_mut().read_to_string().unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    answer["data"]["bootstrapped"].as_bool().unwrap()
+}
+
+#[test]
+fn the_published_server_goes_on_after_kill_9() {
+    check_goes_on(Target::published());
+}
+
+#[test]
+fn warren_goes_on_after_kill_9() {
+    check_goes_on(Target::warren());
+}

@@ -1,0 +1,263 @@
+//! What gateways keep in PostgreSQL: what the database shows, servers at once, changes by hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use accounts::VaultId;
+use bytes::Bytes;
+use crdt::OpenError;
+use engine::Key;
+use sync_store::{Amend, Batch, BlobId, Error, Exchanged, PieceId, Vault};
+use tokio_postgres::Client as Connection;
+
+use crate::bed::{in_database, postgres};
+use crate::gateway::{count, counting, exchange};
+use crate::in_postgres::{by_hand, database, number};
+use crate::{message, store as push};
+
+/// One vault, opened by so many servers.
+async fn servers(name: &str, count: usize) -> Vec<Vault> {
+    let (id, key) = (VaultId::generate(), Key::generate());
+    let mut opened = Vec::new();
+    for _ in 0..count {
+        let vaults = in_database(name).await.vaults;
+        opened.push(vaults.open_with::<Error>(&id, || Ok(key.clone())).unwrap());
+    }
+    opened
+}
+
+#[tokio::test]
+async fn exchanges_of_several_servers_lose_nothing() {
+    database("exchanges").await;
+    let servers = servers("exchanges", 4).await;
+    let amended = Arc::new(AtomicU64::new(0));
+    let task = |vault: &Vault, task: u64| {
+        let (vault, amended) = (Vault::clone(vault), Arc::clone(&amended));
+        async move {
+            let mut stored = 0;
+            for step in 0..10 {
+                let first = (task * 3 + step * 5) * 4;
+                let batch = (first..first + 12).map(|n| message(n << 28, "content")).collect();
+                let amended = Arc::clone(&amended);
+                let amend: Amend = Arc::new(move |record, timestamps| {
+                    amended.fetch_add(1, Ordering::Relaxed);
+                    counting()(record, timestamps)
+                });
+                stored += vault.exchange(Batch::of_first(batch), amend).await.unwrap().stored;
+            }
+            stored
+        }
+    };
+    let tasks =
+        (0..12).map(|number: usize| tokio::spawn(task(&servers[number % 4], number as u64)));
+    let mut stored = 0;
+    for task in tasks.collect::<Vec<_>>() {
+        stored += task.await.unwrap();
+    }
+    // Without a change that was computed again, the test shows nothing.
+    assert!(amended.load(Ordering::Relaxed) > 120);
+    let (state, recorded) = (servers[0].state().await.unwrap(), servers[1].record().await.unwrap());
+    assert_eq!((state.fingerprint.count, state.cursor), (stored, stored));
+    assert_eq!((count(&recorded.record) as u64, recorded.cursor), (stored, stored));
+    assert!(servers[2].verify().await.unwrap().is_equal());
+}
+
+/// Amends as [`counting`] does, after `disturb` has come between.
+fn disturbed<F: Future<Output = ()>>(disturb: impl Fn() -> F + Send + Sync + 'static) -> Amend {
+    let runtime = tokio::runtime::Handle::current();
+    Arc::new(move |record, timestamps| {
+        runtime.block_on(disturb());
+        counting()(record, timestamps)
+    })
+}
+
+#[tokio::test]
+async fn a_timestamp_that_becomes_known_meanwhile_is_not_counted() {
+    database("meanwhile").await;
+    let servers = servers("meanwhile", 2).await;
+    let other = Vault::clone(&servers[1]);
+    let amend = disturbed(move || {
+        let other = Vault::clone(&other);
+        async move { push(&other, vec![message(2, "b")]).await.map(drop).unwrap() }
+    });
+    let batch = Batch::of_first(vec![message(1, "a"), message(2, "another"), message(3, "c")]);
+    let answer = servers[0].exchange(batch, amend).await.unwrap();
+    let record = Bytes::from_static(b"2");
+    assert_eq!(answer, Exchanged { cursor: 1, stored: 2, record });
+    assert_eq!(servers[1].state().await.unwrap().cursor, 3);
+    assert!(servers[0].verify().await.unwrap().is_equal());
+}
+
+#[tokio::test]
+async fn a_record_that_changes_all_the_time_is_busy() {
+    database("busy").await;
+    let servers = servers("busy", 2).await;
+    let other = Vault::clone(&servers[1]);
+    let amend = disturbed(move || {
+        let other = Vault::clone(&other);
+        async move {
+            let grow: Amend = Arc::new(|record, _| Ok((count(record) + 1).to_string().into()));
+            other.exchange(Batch::default(), grow).await.map(drop).unwrap();
+        }
+    });
+    let batch = Batch::of_first(vec![message(1, "a")]);
+    let error = servers[0].exchange(batch, amend).await.unwrap_err();
+    assert!(matches!(error, Error::Busy(_)), "{error}");
+    assert_eq!(servers[0].state().await.unwrap().cursor, 0);
+    assert!(count(&servers[0].record().await.unwrap().record) > 10);
+}
+
+/// A deadlock would refuse one of them.
+#[tokio::test]
+async fn exchanges_clears_and_stores_at_once_meet_no_deadlock() {
+    const STEPS: u64 = 25;
+    database("clears").await;
+    let servers = servers("clears", 3).await;
+    let of =
+        |step: u64| (step..step + 300).map(|n| message((n * 31 % 997) << 26, "same")).collect();
+    let exchanges = async {
+        for step in 0..STEPS {
+            exchange(&servers[0], of(step * 40)).await;
+        }
+    };
+    let clears = async {
+        for _ in 0..STEPS {
+            servers[1].clear(Arc::new(|_, _| Ok(b"0".to_vec()))).await.unwrap();
+            // At every moment.
+            assert!(servers[1].verify().await.unwrap().is_equal());
+        }
+    };
+    let stores = async {
+        for step in 0..STEPS {
+            push(&servers[2], of(step * 30)).await.unwrap();
+        }
+    };
+    tokio::join!(exchanges, clears, stores);
+    assert!(servers[0].verify().await.unwrap().is_equal());
+    let before = servers[0].state().await.unwrap().cursor;
+    assert_eq!(push(&servers[0], vec![message(1, "new")]).await.unwrap().after.cursor, before + 1);
+}
+
+#[tokio::test]
+async fn the_database_shows_neither_record_nor_piece() {
+    let (vault, id, client) = by_hand(&Key::generate()).await;
+    let piece = PieceId { blob: BlobId::generate(), number: 0 };
+    vault.put_piece(piece, Bytes::from_static(b"SECRET piece")).await.unwrap();
+    let amend: Amend = Arc::new(|_, _| Ok(b"SECRET record".to_vec()));
+    vault.exchange(Batch::default(), amend).await.unwrap();
+    let sealed = format!(
+        "SELECT count(*) FROM (SELECT content FROM warren.record WHERE vault_id = {id}
+         UNION ALL SELECT content FROM warren.piece WHERE vault_id = {id}) AS all_of_it (bytes)"
+    );
+    assert_eq!(number(&client, &sealed).await, 2);
+    assert_eq!(
+        number(&client, &(sealed + " WHERE position('SECRET'::bytea IN bytes) > 0")).await,
+        0
+    );
+}
+
+#[tokio::test]
+async fn what_is_sealed_opens_in_its_place_alone() {
+    let (vault, id, client) = by_hand(&Key::generate()).await;
+    let blob = BlobId::generate();
+    let [one, other] = [0, 1].map(|number| PieceId { blob, number });
+    vault.put_piece(one, Bytes::from_static(b"one")).await.unwrap();
+    vault.put_piece(other, Bytes::from_static(b"other")).await.unwrap();
+    exchange(&vault, vec![message(1, "a")]).await;
+    let old = record_of(&client, &id).await;
+    exchange(&vault, vec![message(2, "a")]).await;
+    let set = async |table: &str, sealed: &str| {
+        let sql = format!("UPDATE warren.{table} SET content = {sealed} WHERE vault_id = {id}");
+        assert!(client.execute(&sql, &[]).await.unwrap() > 0, "{sql}");
+    };
+    let of_piece =
+        format!("(SELECT content FROM warren.piece WHERE vault_id = {id} AND number = 0)");
+    let of_message =
+        format!("(SELECT content FROM warren.message WHERE vault_id = {id} ORDER BY 1 LIMIT 1)");
+
+    set("piece", &of_piece).await;
+    assert_eq!(vault.piece(one).await.unwrap().unwrap(), "one");
+    check_unreadable(vault.piece(other).await.unwrap_err(), OpenError::Replayed);
+    set("piece", &of_message).await;
+    check_unreadable(vault.piece(one).await.unwrap_err(), OpenError::WrongKey);
+    for (sealed, why) in [
+        (format!("'\\x{old}'::bytea"), OpenError::Replayed),
+        (of_piece, OpenError::WrongKey),
+        (of_message, OpenError::WrongKey),
+        ("set_byte(content, 40, 255 - get_byte(content, 40))".to_owned(), OpenError::WrongKey),
+    ] {
+        set("record", &sealed).await;
+        check_unreadable(vault.record().await.unwrap_err(), why);
+    }
+    let answer = vault.exchange(Batch::default(), counting()).await;
+    check_unreadable(answer.unwrap_err(), OpenError::WrongKey);
+}
+
+async fn record_of(client: &Connection, id: &str) -> String {
+    let sql = format!("SELECT encode(content, 'hex') FROM warren.record WHERE vault_id = {id}");
+    client.query_one(&sql, &[]).await.unwrap().get(0)
+}
+
+#[track_caller]
+fn check_unreadable(error: Error, why: OpenError) {
+    assert!(matches!(error, Error::Unreadable { source, .. } if source == why), "{error}");
+}
+
+#[tokio::test]
+async fn an_exchange_that_changes_nothing_writes_nothing() {
+    let (vault, id, client) = by_hand(&Key::generate()).await;
+    exchange(&vault, vec![message(1, "a")]).await;
+    let written = format!(
+        "SELECT r.version + r.xmin::text::bigint + v.xmin::text::bigint
+         FROM warren.record AS r JOIN warren.vault AS v USING (vault_id) WHERE vault_id = {id}"
+    );
+    let before = number(&client, &written).await;
+    for messages in [vec![], vec![message(1, "a")], vec![message(1, "sealed anew")]] {
+        let answer = exchange(&vault, messages).await;
+        assert_eq!((answer.cursor, answer.stored, &answer.record[..]), (1, 0, &b"1"[..]));
+        assert_eq!(number(&client, &written).await, before);
+    }
+    exchange(&vault, vec![message(2, "b")]).await;
+    assert!(number(&client, &written).await > before);
+}
+
+#[tokio::test]
+async fn clearing_is_no_damage() {
+    let (vault, id, client) = by_hand(&Key::generate()).await;
+    exchange(&vault, vec![message(1, "a")]).await;
+    vault.clear(counting()).await.unwrap();
+    let sql = format!("SELECT count(*) FROM warren.vault WHERE NOT damaged AND vault_id = {id}");
+    assert_eq!(number(&client, &sql).await, 1);
+}
+
+#[tokio::test]
+async fn a_removed_vault_leaves_no_row() {
+    let (vault, id, client) = by_hand(&Key::generate()).await;
+    let piece = PieceId { blob: BlobId::generate(), number: 0 };
+    vault.put_piece(piece, Bytes::new()).await.unwrap();
+    exchange(&vault, vec![message(1, "a")]).await;
+    let rows = ["message", "node", "vault", "arrival", "client", "record", "piece"]
+        .map(|table| format!("SELECT vault_id FROM warren.{table} WHERE vault_id = {id}"));
+    let rows = format!("SELECT count(*) FROM ({}) AS rows", rows.join(" UNION ALL "));
+    assert_eq!(number(&client, &rows).await, 6);
+    let vault: VaultId = id.replace("::uuid", "").trim_matches('\'').parse().unwrap();
+    postgres().await.vaults.remove(&vault).await.unwrap();
+    assert_eq!(number(&client, &rows).await, 0);
+}
+
+#[tokio::test]
+async fn a_schema_of_the_first_version_gets_what_gateways_need() {
+    let client = database("first_version").await;
+    let [vault] = &servers("first_version", 1).await[..] else { unreachable!("one was asked for") };
+    push(vault, vec![message(1, "a")]).await.unwrap();
+    let undone = "DROP TABLE warren.record, warren.piece;
+        DROP FUNCTION warren.known, warren.exchange, warren.write_record, warren.clear,
+            warren.since, warren.put_piece, warren.piece, warren.pieces, warren.remove_pieces;
+        UPDATE warren.schema_version SET number = 1";
+    client.batch_execute(undone).await.unwrap();
+    vault.record().await.unwrap_err();
+    in_database("first_version").await;
+    assert_eq!(number(&client, "SELECT warren.version()::bigint").await, 2);
+    let answer = exchange(vault, vec![message(1, "a"), message(2, "b")]).await;
+    assert_eq!((answer.cursor, answer.stored), (1, 1));
+}
