@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use accounts::{Accounts, Login, Password, Token, Unlocked};
 use sync_store::{Batch, Client, Vault, Vaults};
+use tokio::runtime::Handle;
 
 pub use self::error::Error;
 pub use self::published::Published;
@@ -47,11 +48,13 @@ pub struct Destination<'a> {
     pub vaults: &'a Vaults,
     /// The account that will stand for the old server's user; there is none of this login.
     pub login: &'a Login,
+    /// Where vaults work.
+    pub runtime: &'a Handle,
 }
 
-/// Takes everything over. `password` is the old server's: the caller has had it checked
+/// Takes everything over; blocks. `password` is the old server's: the caller has had it checked
 /// ([`Published::check_password`]). `progress` is told how many messages of how many are stored.
-pub async fn import(
+pub fn import(
     published: &Published,
     to: &Destination<'_>,
     password: &Password,
@@ -64,16 +67,16 @@ pub async fn import(
         Err(error) => return Err(error.into()),
     }
     let unfinished = Login::parse(&format!("{}{UNFINISHED}", to.login))?;
-    let is_again = discard(to, &unfinished).await?;
+    let is_again = discard(to, &unfinished)?;
     let unlocked = to.accounts.add(&unfinished, password, now_ms)?;
     let filling = Filling { published, to, unlocked: &unlocked, now_ms };
-    let filled = filling.run(&mut progress).await;
+    let filled = filling.run(&mut progress);
     let finished = filled.and_then(|report| {
         to.accounts.rename(&unlocked, to.login)?;
         Ok(Report { is_again, ..report })
     });
     if finished.is_err()
-        && let Err(error) = discard(to, &unfinished).await
+        && let Err(error) = discard(to, &unfinished)
     {
         tracing::warn!(%error, "removing an import that broke off; the next one does it");
     }
@@ -81,15 +84,15 @@ pub async fn import(
 }
 
 /// Removes what an import that broke off has left, the account last. False if there is nothing.
-async fn discard(to: &Destination<'_>, unfinished: &Login) -> Result<bool, Error> {
+fn discard(to: &Destination<'_>, unfinished: &Login) -> Result<bool, Error> {
     let account = match to.accounts.find(unfinished) {
         Err(accounts::Error::NotFound) => return Ok(false),
         found => found?,
     };
     for vault in to.accounts.children(account.account)? {
-        to.vaults.remove(&vault).await?;
+        to.runtime.block_on(to.vaults.remove(&vault))?;
     }
-    to.vaults.remove(&account.vault).await?;
+    to.runtime.block_on(to.vaults.remove(&account.vault))?;
     to.accounts.remove(unfinished)?;
     Ok(true)
 }
@@ -103,7 +106,7 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    async fn run(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Report, Error> {
+    fn run(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Report, Error> {
         let published = self.published;
         let mut progress = Progress::new(published.messages_count()?, progress);
         let mut budgets = Vec::new();
@@ -115,16 +118,17 @@ impl Filling<'_> {
             // The old server lists budgets in the order in which they were made, but not when.
             let created_ms = (self.now_ms + number).saturating_sub(count);
             let taken = budget::take_over(&vault, published, file, created_ms, &mut progress);
-            budgets.push(taken.await?);
+            budgets.push(self.to.runtime.block_on(taken)?);
         }
         let vault = self.to.vaults.open(self.unlocked)?;
         let owner = published.owner.encode_record();
-        vault.exchange(Batch::default(), Arc::new(move |_, _| Ok(owner.clone()))).await?;
+        let amend = Arc::new(move |_: &[u8], _: &[_]| Ok(owner.clone()));
+        self.to.runtime.block_on(vault.exchange(Batch::default(), amend))?;
         let mut left_out = published.left_out.clone();
         let mut tokens_count = 0;
         for token in &published.tokens {
             match Token::foreign(token) {
-                Ok(token) => self.register(&vault, &token).await?,
+                Ok(token) => self.register(&vault, &token)?,
                 Err(_) => left_out.tokens_too_short += 1,
             }
             tokens_count += 1;
@@ -133,7 +137,7 @@ impl Filling<'_> {
         Ok(Report { budgets, tokens_count, left_out, is_again: false })
     }
 
-    async fn register(&self, vault: &Vault, token: &Token) -> Result<(), Error> {
+    fn register(&self, vault: &Vault, token: &Token) -> Result<(), Error> {
         let id = self.to.accounts.register_token(self.unlocked, token, None, self.now_ms)?;
         let client = Client {
             id,
@@ -144,6 +148,6 @@ impl Filling<'_> {
             seen_ms: self.now_ms,
             created_ms: self.now_ms,
         };
-        Ok(vault.add_client(client).await?)
+        Ok(self.to.runtime.block_on(vault.add_client(client))?)
     }
 }

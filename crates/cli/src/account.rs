@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use engine::{Databases, Limits};
 use serde_json::json;
 use sync_store::{Files, Postgres, Vaults};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::clock::now_ms;
 use crate::output::{Output, moment};
@@ -176,6 +176,11 @@ impl House {
         let is_file = matches!(self.vaults, Vaults::Files(_));
         anyhow::ensure!(is_file, "this vault is in PostgreSQL, not in a file");
         Ok(vault.path(&self.data))
+    }
+
+    /// Where vaults work, for calls that wait for them themselves.
+    pub(crate) fn runtime(&self) -> &Handle {
+        self.runtime.handle()
     }
 
     /// Waits for what a vault does.

@@ -10,8 +10,9 @@ use doctor::{Holder, holders};
 use serde_json::json;
 
 use crate::account::{House, Place};
+use crate::actual::Shown;
 use crate::clock::now_ms;
-use crate::output::{Output, size};
+use crate::output::Output;
 use crate::password::Source;
 
 /// Take over the data of a server of Actual Budget: budgets, messages, tokens and the password.
@@ -61,12 +62,17 @@ pub(crate) fn run(arguments: &Import, output: Output) -> anyhow::Result<()> {
     published.check_password(&password).map_err(told)?;
     let password = Password::parse_any_length(password)?;
     let house = House::make(&arguments.place)?;
-    let to = Destination { accounts: &house.accounts, vaults: &house.vaults, login: &login };
+    let to = Destination {
+        accounts: &house.accounts,
+        vaults: &house.vaults,
+        login: &login,
+        runtime: house.runtime(),
+    };
     let bar = output.progress().with_message("importing");
-    let imported = house.wait(import(&published, &to, &password, now_ms(), |done, all| {
+    let imported = import(&published, &to, &password, now_ms(), |done, all| {
         bar.set_length(all);
         bar.set_position(done);
-    }));
+    });
     bar.finish_and_clear();
     let report = imported.map_err(told)?;
     print(&report, &login, output);
@@ -121,21 +127,18 @@ fn budgets(count: usize) -> String {
 }
 
 fn describe(budget: &ImportedBudget) -> String {
-    let name = budget.name.as_deref().unwrap_or(&budget.file_id);
-    let mut line = format!("{name}: {} messages", budget.messages_count);
-    match budget.file_bytes {
-        Some(bytes) => line += &format!(", file of {}", size(bytes)),
-        None => {
-            line += ", no file: devices that have the budget go on, others get it when one of \
-                     them has uploaded it (Reset sync does)";
-        }
-    }
-    for (is_so, what) in [
-        (budget.is_encrypted, ", encrypted by the apps"),
-        (budget.is_deleted, ", deleted"),
-        (budget.group_id.is_none(), ", reset and not uploaded since"),
-    ] {
-        line += if is_so { what } else { "" };
+    let shown = Shown {
+        name: budget.name.as_deref(),
+        file_id: &budget.file_id,
+        messages_count: budget.messages_count,
+        file_bytes: budget.file_bytes,
+        is_encrypted: budget.is_encrypted,
+        is_deleted: budget.is_deleted,
+        is_reset: budget.group_id.is_none(),
+    };
+    let mut line = shown.line();
+    if budget.file_bytes.is_none() {
+        line += " (devices that have it go on; others get it when one of those has uploaded it)";
     }
     line += &match &budget.trie_fault {
         None => "; trie verified".to_owned(),
