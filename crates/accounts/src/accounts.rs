@@ -174,20 +174,16 @@ impl Accounts {
 
     /// Gives an account another login, if nobody has that one. Password, devices and vault stay.
     pub fn rename(&self, unlocked: &Unlocked, login: &Login) -> Result<()> {
-        let (account, vault, login) = (unlocked.account, unlocked.vault.clone(), login.clone());
+        let (account, login) = (unlocked.account, login.clone());
         schema::write(&self.database, move |db| {
             let sql = "SELECT 1 FROM account WHERE login = ?1 AND id <> ?2";
             if db.prepare_cached(sql)?.exists(params![login.as_str(), account.0])? {
                 return Err(Error::AccountExists);
             }
-            // A removed account's id is given again, its vault's is not.
-            let sql = "UPDATE account SET login = ?3 WHERE id = ?1 AND vault = ?2";
-            let renamed = params![account.0, vault.as_str(), login.as_str()];
-            if db.prepare_cached(sql)?.execute(renamed)? == 1 {
-                Ok(())
-            } else {
-                Err(Error::NotFound)
-            }
+            // The id of an account that was removed meanwhile is nobody's.
+            let sql = "UPDATE account SET login = ?2 WHERE id = ?1";
+            let renamed = db.prepare_cached(sql)?.execute(params![account.0, login.as_str()])?;
+            if renamed == 1 { Ok(()) } else { Err(Error::NotFound) }
         })
     }
 

@@ -35,18 +35,16 @@ struct Shown<'a> {
 impl Shown<'_> {
     fn line(&self) -> String {
         let name = self.name.unwrap_or(self.file_id);
-        let mut line = format!("{name}: {} messages", self.messages_count);
-        line += &match self.file_bytes {
-            Some(bytes) => format!(", file of {}", size(bytes)),
-            None => ", no file".to_owned(),
+        let file = match self.file_bytes {
+            Some(bytes) => format!("file of {}", size(bytes)),
+            None => "no file".to_owned(),
         };
-        for (is_so, what) in [
+        let marks = [
             (self.is_encrypted, ", encrypted by the apps"),
             (self.is_deleted, ", deleted"),
             (self.is_reset, ", reset and not uploaded since"),
-        ] {
-            line += if is_so { what } else { "" };
-        }
-        line
+        ];
+        let marks: String = marks.iter().filter(|mark| mark.0).map(|mark| mark.1).collect();
+        format!("{name}: {} messages, {file}{marks}", self.messages_count)
     }
 }

@@ -24,7 +24,7 @@ pub enum Error {
         /// A table or column.
         missing: &'static str,
     },
-    /// Nobody ever set one, or it logs in by OpenID alone.
+    /// Nobody ever set one, or it logs in by `OpenID` alone.
     #[error(
         "the old server has no password; one that logs in by OpenID alone cannot be taken over: \
          give it a password first"

@@ -34,7 +34,7 @@ impl OldFile {
             let side_file = with_suffix(path.as_os_str(), suffix);
             fs::metadata(side_file).is_ok_and(|metadata| metadata.len() > 0)
         };
-        if RECOVERED_FROM.iter().any(|suffix| has_content(&suffix)) {
+        if RECOVERED_FROM.iter().any(has_content) {
             return Self::copy(path).map(Some);
         }
         let opened = open_untouched(path, &Encryption::None, Untouched::Immutable);

@@ -79,7 +79,7 @@ pub struct LeftOut {
     pub tokens_too_short: u64,
     /// Access keys of banks: Warren does not talk to any.
     pub secrets: u64,
-    /// Whether people logged in by OpenID: from now on by the password alone.
+    /// Whether people logged in by `OpenID`: from now on by the password alone.
     pub openid: bool,
 }
 

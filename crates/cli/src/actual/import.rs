@@ -115,8 +115,11 @@ fn print(report: &Report, login: &Login, output: Output) {
     for budget in &report.budgets {
         output.line(format_args!("  {}", describe(budget)));
     }
-    let tokens = report.tokens_count;
-    output.line(format_args!("{tokens} tokens stay valid, and so does the password"));
+    let tokens = match report.tokens_count {
+        1 => "1 token stays valid".to_owned(),
+        count => format!("{count} tokens stay valid"),
+    };
+    output.line(format_args!("{tokens}, and so does the password"));
     for line in left_out(&report.left_out) {
         output.line(format_args!("left out: {line}"));
     }
@@ -136,20 +139,20 @@ fn describe(budget: &ImportedBudget) -> String {
         is_deleted: budget.is_deleted,
         is_reset: budget.group_id.is_none(),
     };
-    let mut line = shown.line();
-    if budget.file_bytes.is_none() {
-        line += " (devices that have it go on; others get it when one of those has uploaded it)";
-    }
-    line += &match &budget.trie_fault {
-        None => "; trie verified".to_owned(),
-        Some(fault) => format!("; trie made anew: {fault}"),
+    let no_file = match budget.file_bytes {
+        Some(_) => "",
+        None => " (devices that have it go on; others get it when one of those has uploaded it)",
+    };
+    let trie = match &budget.trie_fault {
+        None => "trie verified".to_owned(),
+        Some(fault) => format!("trie made anew: {fault}"),
     };
     let rows = &budget.not_canonical;
-    if rows.count > 0 {
-        let examples = rows.examples.join(", ");
-        line += &format!("; {} left out, not canonical: {examples}", rows.count);
-    }
-    line
+    let rows = match rows.count {
+        0 => String::new(),
+        count => format!("; {count} left out, not canonical: {}", rows.examples.join(", ")),
+    };
+    format!("{}{no_file}; {trie}{rows}", shown.line())
 }
 
 fn left_out(left_out: &LeftOut) -> Vec<String> {

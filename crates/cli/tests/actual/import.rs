@@ -116,8 +116,9 @@ fn apps_go_on_where_the_published_server_stopped() {
     for (what, expected) in &expected {
         assert!(found[what] == *expected, "{what}\npublished {expected}\nWarren {}", found[what]);
     }
-    assert_eq!(app.sync(FRESH, json!([])).unwrap().merkle, "{}");
-    check_list(&data);
+    assert_eq!(app.sync(FRESH, &json!([])).unwrap().merkle, "{}");
+    // Beside the running server.
+    check_list(&list(&data, &[]));
     assert_eq!(app.login("correct horse").0, 400);
     assert_eq!(app.login(PASSWORD).0, 200);
 
@@ -128,22 +129,25 @@ fn apps_go_on_where_the_published_server_stopped() {
         series("2026-11-02T08:00:00.000Z", 3, 60_000),
     ] {
         app.address = published.address().to_owned();
-        let expected = app.sync(MAIN, json!([batch])).unwrap();
+        let expected = app.sync(MAIN, &json!([batch])).unwrap();
         app.address = warren.address().to_owned();
-        let found = app.sync(MAIN, json!([batch])).unwrap();
+        let found = app.sync(MAIN, &json!([batch])).unwrap();
         assert_eq!(found.merkle, expected.merkle);
         assert!(found == expected, "other messages");
     }
 }
 
-/// `warren actual list --verify` beside the running server.
-fn check_list(data: &Path) {
+/// `warren actual list --verify`; the password is where the import found it.
+fn list(data: &Path, place: &[&str]) -> Value {
     let mut command = Command::new(WARREN);
-    command.args(["actual", "list", "--verify", "--json", "--data"]).arg(data);
+    command.args(["actual", "list", "--verify", "--json", "--data"]).arg(data).args(place);
     command.arg("--password-file").arg(data.with_file_name("password.txt"));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let list = json_of(&output);
+    json_of(&output)
+}
+
+fn check_list(list: &Value) {
     let told = list.as_array().unwrap().iter().map(|budget| {
         assert_eq!(
             (&budget["is_verified"], &budget["file_bytes"]),
@@ -207,6 +211,23 @@ fn spoil(old: &Path, group: impl Fn(&str) -> PathBuf) {
     fs::write(old.join("user-files/group-of-nobody.sqlite"), "").unwrap();
 }
 
+/// The same into PostgreSQL.
+fn check_postgres(old: &Path, report: &Value) {
+    let lab = postgres_lab::Server::start_temporary(&[]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (data, url) = (folder.path().join("data"), folder.path().join("url.txt"));
+    fs::write(&url, lab.url("postgres")).unwrap();
+    let place = ["--postgres-file", url.to_str().unwrap()];
+    let output = command(old, &data, PASSWORD).args(place).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(json_of(&output)["report"], *report);
+    let list = list(&data, &place);
+    let verified = list.as_array().unwrap().iter().map(|budget| &budget["is_verified"]);
+    assert_eq!(verified.collect::<Vec<_>>(), vec![&json!(true); BUDGETS.len()]);
+    assert_eq!(list[0]["messages_count"], 2_305);
+    assert_eq!(vaults_count(&data), 0);
+}
+
 #[test]
 fn what_is_wrong_in_the_old_files_is_told_and_repaired() {
     let (mut published, mut app) = used();
@@ -241,11 +262,12 @@ fn what_is_wrong_in_the_old_files_is_told_and_repaired() {
             "openid": false,
         })
     );
+    check_postgres(&old, &report);
     // The tries stand for the messages again.
     warren.restart();
     app.address = warren.address().to_owned();
     for (file, count) in [(MAIN, 2_305), (SECRET, 2)] {
-        let answer = app.sync(file, json!([])).unwrap();
+        let answer = app.sync(file, &json!([])).unwrap();
         let messages = answer.messages();
         assert_eq!(messages.len(), count);
         let mut trie = actual::trie::Trie::new();
@@ -258,7 +280,7 @@ fn what_is_wrong_in_the_old_files_is_told_and_repaired() {
         assert_eq!(answer.merkle, expected);
     }
     assert_eq!(
-        app.sync(FRESH, json!([series("2026-11-01T08:00:00.000Z", 1, 1)])).unwrap().messages(),
+        app.sync(FRESH, &json!([series("2026-11-01T08:00:00.000Z", 1, 1)])).unwrap().messages(),
         []
     );
     assert_eq!(app.login(PASSWORD).0, 200);

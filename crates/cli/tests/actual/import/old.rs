@@ -60,7 +60,7 @@ impl App {
     }
 
     /// Sends messages, and asks for all.
-    pub(super) fn sync(&self, file: &str, messages: Value) -> Result<SyncAnswer, Answer> {
+    pub(super) fn sync(&self, file: &str, messages: &Value) -> Result<SyncAnswer, Answer> {
         let key = if file == SECRET { KEY } else { "" };
         let group = &self.groups[file];
         let (since, group) = (ALWAYS, group.as_str());
@@ -126,7 +126,7 @@ impl App {
             seen.insert(format!("{file}: file"), json!([status, headers, hex(&body)]));
         }
         for file in [MAIN, SECRET, RESET, DELETED] {
-            seen.insert(format!("{file}: messages"), json!(self.sync(file, json!([]))));
+            seen.insert(format!("{file}: messages"), json!(self.sync(file, &json!([]))));
         }
         seen
     }
@@ -156,7 +156,7 @@ pub(super) fn used() -> (Target, App) {
     let (address, token) = (target.address().to_owned(), String::new());
     let mut app = App { agent, address, token, groups: BTreeMap::new() };
     let (_, answer) = app.post("/account/bootstrap", json!({"password": PASSWORD}));
-    app.token = answer["data"]["token"].as_str().unwrap().to_owned();
+    answer["data"]["token"].as_str().unwrap().clone_into(&mut app.token);
     app.ok("/account/server-prefs", json!({"prefs": {"flags.goals": "true", "name": "ours"}}));
     for file in BUDGETS {
         app.upload(file, None, None);
@@ -167,10 +167,10 @@ pub(super) fn used() -> (Target, App) {
         series("2023-06-01T08:00:00.000Z", 300, 7 * 3_600_000),
         series("2026-11-01T08:00:00.000Z", 5, 10),
     ] {
-        app.sync(MAIN, json!([batch])).unwrap();
+        app.sync(MAIN, &json!([batch])).unwrap();
     }
     for file in [RESET, DELETED] {
-        app.sync(file, json!([series("2026-05-05T08:00:00.000Z", 3, 1)])).unwrap();
+        app.sync(file, &json!([series("2026-05-05T08:00:00.000Z", 3, 1)])).unwrap();
     }
     let meta = json!({"keyId": KEY, "algorithm": "aes-256-gcm", "iv": "aXY=", "authTag": "dGFn"});
     let test = json!({"value": "dGVzdA==", "meta": meta}).to_string();
@@ -184,7 +184,7 @@ pub(super) fn used() -> (Target, App) {
     };
     let sealed =
         [sealed("2026-02-03T04:05:06.789Z", "00ff10"), sealed("2025-01-01T00:00:00.000Z", "")];
-    app.sync(SECRET, json!(sealed)).unwrap();
+    app.sync(SECRET, &json!(sealed)).unwrap();
     app.ok("/sync/reset-user-file", json!({"fileId": RESET}));
     app.ok("/sync/delete-user-file", json!({"fileId": DELETED}));
     (target, app)
