@@ -1,5 +1,5 @@
-// A budget app made of `@actual-app/api`, driven by lines of JSON: `client.js PACKAGES`. `client.py`
-// is the same on `actualpy`. What is right is for the test to say that asks.
+// A budget app made of `@actual-app/api`, driven by lines of JSON: `client.js PACKAGES`.
+// `client.py` is the same on `actualpy`. What is right is for the test to say that asks.
 import { createRequire } from 'node:module';
 import { serve } from './lines.js';
 
@@ -18,6 +18,7 @@ const here = async () => {
   return { file, group };
 };
 const accountNamed = async (name) => (await api.getAccounts()).find((one) => one.name === name).id;
+const twoDigits = (number) => String(number).padStart(2, '0');
 const FIELDS = ['id', 'imported_id', 'date', 'amount', 'notes', 'account.name', 'payee.name'];
 
 const requests = {
@@ -61,12 +62,13 @@ const requests = {
   async import({ account, from, count }) {
     const transactions = Array.from({ length: count }, (_, at) => ({
       imported_id: `${account} ${from + at}`,
-      date: `2024-${String(1 + (at % 12)).padStart(2, '0')}-${String(1 + (at % 28)).padStart(2, '0')}`,
+      date: `2024-${twoDigits(1 + (at % 12))}-${twoDigits(1 + (at % 28))}`,
       amount: from + at + 1,
       payee_name: `Payee ${at % 20}`,
       notes: `note ${from + at}`,
     }));
-    const { added, errors } = await api.importTransactions(await accountNamed(account), transactions);
+    const id = await accountNamed(account);
+    const { added, errors } = await api.importTransactions(id, transactions);
     if (errors.length) throw errors[0];
     return added.length;
   },
@@ -86,7 +88,8 @@ const requests = {
       balances[name] = await api.getAccountBalance(id);
     }
     const { budgetName } = await preferences();
-    return { name: budgetName, balances, transactions: data.map((one) => FIELDS.map((f) => one[f])) };
+    const transactions = data.map((one) => FIELDS.map((field) => one[field]));
+    return { name: budgetName, balances, transactions };
   },
 
   encrypt: ({ key }) => send('key-make', { password: key }).then(here),

@@ -52,7 +52,8 @@ class Client:
 
     def open(self, group, key=None):
         """The copy in the own folder, or else a download."""
-        self.use(Actual(**self.login, data_dir=self.make("opened"), file=group, encryption_password=key))
+        folder = self.make("opened")
+        self.use(Actual(**self.login, data_dir=folder, file=group, encryption_password=key))
         return self.here()
 
     def again(self, key=None):
@@ -144,7 +145,8 @@ def main():
         except Exception as error:
             print(repr(error), file=sys.stderr)
             refused = isinstance(error, httpx.HTTPStatusError)
-            answer = {"error": error.response.text if refused else f"{type(error).__name__}: {error}"}
+            named = f"{type(error).__name__}: {error}"
+            answer = {"error": error.response.text if refused else named}
         print(json.dumps(answer), flush=True)
 
 

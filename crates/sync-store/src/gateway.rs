@@ -41,6 +41,19 @@ pub trait GatewayStore: Send + Sync {
         bytes_max: usize,
     ) -> Result<Vec<Message>>;
 
+    /// [`Self::record`], and the first of the messages [`Self::since`] a start that had arrived then:
+    /// at one moment, for less than both.
+    async fn look(
+        &self,
+        start: Timestamp,
+        count_max: usize,
+        bytes_max: usize,
+    ) -> Result<(Recorded, Vec<Message>)> {
+        let recorded = self.record().await?;
+        let messages = self.since(start, recorded.cursor, count_max, bytes_max).await?;
+        Ok((recorded, messages))
+    }
+
     /// Forgets all messages, and amends the record, to which no timestamps are shown. Arrival
     /// numbers go on where they were.
     async fn clear(&self, amend: Amend) -> Result<()>;

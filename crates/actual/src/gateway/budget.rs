@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use accounts::{Unlocked, VaultId};
-use bytes::Bytes;
 use crdt::Timestamp;
 use serde_json::Value;
 use server::Services;
@@ -18,16 +17,12 @@ use crate::record::Budget;
 pub(crate) struct Open {
     pub(crate) vault: Vault,
     pub(crate) budget: Budget,
-    /// The newest arrival number at that moment.
-    pub(crate) cursor: u64,
-    /// Of the trie.
-    pub(crate) trie: Bytes,
 }
 
 impl Gate {
     /// The budget of a file id, unless it was deleted; `missing` if there is none.
     pub(crate) async fn budget(
-        &self,
+        self: &Arc<Self>,
         session: &Session,
         file_id: &str,
         missing: Fault,
@@ -41,17 +36,29 @@ impl Gate {
 
     /// The budget of a file id, deleted or not.
     pub(crate) async fn find(
-        &self,
+        self: &Arc<Self>,
         session: &Session,
         file_id: &str,
     ) -> Result<Option<Open>, Fault> {
-        let vault = session.unlocked.child_named(file_id);
-        let (account, id) = (session.unlocked.account, vault.clone());
-        let is_there = move |services: &Services| services.accounts().has_child(account, &id);
-        if !self.services.blocking(is_there).await?? {
+        let (gate, unlocked, id) =
+            (Arc::clone(self), session.unlocked.clone(), session.unlocked.child_named(file_id));
+        let vault = move |_: &Services| gate.child(&unlocked, &id);
+        match self.services.blocking(vault).await?? {
+            Some(vault) => Open::read(vault).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The vault of a budget, if there is one. Blocks.
+    pub(crate) fn child(
+        &self,
+        unlocked: &Unlocked,
+        vault: &VaultId,
+    ) -> Result<Option<Vault>, Fault> {
+        if !self.services.accounts().has_child(unlocked.account, vault)? {
             return Ok(None);
         }
-        self.read(&session.unlocked, &vault).await
+        Ok(Some(self.services.vaults().open(&unlocked.child(vault))?))
     }
 
     /// All budgets that were not deleted, in the order in which they were made.
@@ -60,26 +67,23 @@ impl Gate {
         let list = move |services: &Services| services.accounts().children(account);
         let mut budgets = Vec::new();
         for vault in self.services.blocking(list).await?? {
-            budgets.extend(self.read(&session.unlocked, &vault).await?.map(|open| open.budget));
+            let vault = self.open(&session.unlocked.child(&vault)).await?;
+            budgets.extend(Open::read(vault).await?.map(|open| open.budget));
         }
         budgets.retain(|budget| !budget.is_deleted);
         budgets.sort_by(|a, b| (a.created_ms, &a.file_id).cmp(&(b.created_ms, &b.file_id)));
         Ok(budgets)
     }
-
-    async fn read(&self, unlocked: &Unlocked, vault: &VaultId) -> Result<Option<Open>, Fault> {
-        let vault = self.open(&unlocked.child(vault)).await?;
-        let recorded = vault.record().await?;
-        let Some((budget, trie)) = Budget::decode_record(&recorded.record)? else {
-            // Its first upload has not come to its end.
-            return Ok(None);
-        };
-        let trie = recorded.record.slice_ref(trie);
-        Ok(Some(Open { vault, budget, cursor: recorded.cursor, trie }))
-    }
 }
 
 impl Open {
+    /// `None` as long as the vault's first upload has not come to its end.
+    pub(crate) async fn read(vault: Vault) -> Result<Option<Self>, Fault> {
+        let recorded = vault.record().await?;
+        let found = Budget::decode_record(&recorded.record)?;
+        Ok(found.map(|(budget, _)| Self { vault, budget }))
+    }
+
     /// Changes the record, leaving the trie as it is. `change` may refuse, and may run again.
     pub(crate) async fn change(
         &self,

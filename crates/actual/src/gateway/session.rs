@@ -64,24 +64,26 @@ impl Gate {
         headers: &HeaderMap,
         in_body: Option<&str>,
     ) -> Result<Session, Fault> {
-        let in_header = text(headers, "x-actual-token");
-        let token = Token::foreign(in_body.or(in_header.as_deref()).unwrap_or_default())?;
-        let login = self.settings.login.clone();
-        let session = self.services.blocking(move |services| {
-            let client = services.accounts().authenticate(&token)?.client_id;
-            let unlocked = services.accounts().unlock_by_token(&token)?;
-            if unlocked.login != login {
-                return Err(Fault::TokenNotFound);
-            }
-            Ok(Session { client, unlocked })
-        });
-        let session = session.await??;
+        let token = token(headers, in_body)?;
+        let gate = Arc::clone(self);
+        let session = self.services.blocking(move |_| gate.authenticate(&token)).await??;
         self.note(&session);
         Ok(session)
     }
 
+    /// Whose token it is. Blocks.
+    pub(crate) fn authenticate(&self, token: &Token) -> Result<Session, Fault> {
+        let accounts = self.services.accounts();
+        let client = accounts.authenticate(token)?.client_id;
+        let unlocked = accounts.unlock_by_token(token)?;
+        if unlocked.login != self.settings.login {
+            return Err(Fault::TokenNotFound);
+        }
+        Ok(Session { client, unlocked })
+    }
+
     /// Notes that a device was here, without keeping it waiting.
-    fn note(self: &Arc<Self>, session: &Session) {
+    pub(crate) fn note(self: &Arc<Self>, session: &Session) {
         let now_ms = self.services.now_ms();
         if !self.noted.is_due(&session.client, now_ms) {
             return;
@@ -199,6 +201,12 @@ impl Gate {
         let owner = Owner::decode_record(&exchanged.record)?;
         owner.ok_or_else(|| Fault::internal("an owner that was not written"))
     }
+}
+
+/// The token in the body, or else in the header.
+pub(crate) fn token(headers: &HeaderMap, in_body: Option<&str>) -> Result<Token, Fault> {
+    let in_header = text(headers, "x-actual-token");
+    Ok(Token::foreign(in_body.or(in_header.as_deref()).unwrap_or_default())?)
 }
 
 /// A header's value; `None` if it is missing, empty or no text. One that is there twice has both

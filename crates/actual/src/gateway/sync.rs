@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::content;
 use crate::gateway::Gate;
-use crate::gateway::budget::check_sync;
+use crate::gateway::budget::{check_sync, is_id};
 use crate::gateway::fault::Fault;
 use crate::gateway::form::{raw, read};
 use crate::record::Budget;
@@ -41,42 +41,83 @@ pub(crate) async fn sync(
 ) -> Result<Response, Fault> {
     let session = gate.session(request.headers(), None).await?;
     let bytes_max = gate.settings.sync_bytes_max;
-    let length = request.headers().get(axum::http::header::CONTENT_LENGTH);
+    let length = request.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let room = gate.services.room(length.unwrap_or(bytes_max).min(bytes_max)).await?;
     let otherwise = Fault::internal("a sync of another media type");
     let body = raw(&gate, request, otherwise).await?;
     let body = read(&gate, body, bytes_max).await?;
-    let (asked, batch) = gate.services.blocking(move |_| decode(body)).await??;
-    let open = gate.budget(&session, &asked.file_id, Fault::FILE_NOT_FOUND).await?;
-    check_sync(&open.budget, asked.group_id(), asked.key_id())?;
-    let echoes: Vec<_> = batch.timestamps().collect();
-    let (cursor, trie) = if echoes.is_empty() {
-        (open.cursor, open.trie)
+    let opener = Arc::clone(&gate);
+    let opened = gate.services.blocking(move |_| {
+        let (asked, batch) = decode(body)?;
+        if !is_id(&asked.file_id) {
+            return Err(Fault::INVALID_FILE_ID);
+        }
+        let id = session.unlocked.child_named(&asked.file_id);
+        let vault = opener.child(&session.unlocked, &id)?.ok_or(Fault::FILE_NOT_FOUND)?;
+        Ok((asked, batch, vault))
+    });
+    let (asked, batch, vault) = opened.await??;
+    let start = since::after(&asked.since);
+    let exchange = Exchange { gate, vault, asked };
+    let response = if batch.is_empty() {
+        exchange.look(start).await
     } else {
-        let exchanged = open.vault.exchange(batch, amend(asked.clone())).await?;
-        let known = echoes.len() as u64 - exchanged.stored;
-        gate.services.stored(exchanged.stored, known);
-        let written = Budget::decode_record(&exchanged.record)?;
-        let (_, trie) = written.ok_or_else(|| Fault::internal("a record that was not written"))?;
-        (exchanged.cursor, exchanged.record.slice_ref(trie))
+        exchange.store(batch, start).await
     };
     drop(room);
+    response
+}
+
+/// A request that has found its vault.
+struct Exchange {
+    gate: Arc<Gate>,
+    vault: Vault,
+    asked: Asked,
+}
+
+impl Exchange {
+    /// Stores what came, and answers what was there before.
+    async fn store(self, batch: Batch, start: Option<Timestamp>) -> Result<Response, Fault> {
+        let Self { gate, vault, asked } = self;
+        let echoes: Vec<_> = batch.timestamps().collect();
+        let exchanged = vault.exchange(batch, amend(asked)).await?;
+        let known = echoes.len() as u64 - exchanged.stored;
+        gate.services.stored(exchanged.stored, known);
+        let merkle = merkle(&exchanged.record)?;
+        let (next, cursor) = (start, exchanged.cursor);
+        let mut answer = Answer { gate, vault, next, cursor, echoes, merkle };
+        let page = answer.page().await?;
+        Ok(answer.respond(page))
+    }
+
+    /// Answers what is there.
+    async fn look(self, start: Option<Timestamp>) -> Result<Response, Fault> {
+        let Self { gate, vault, asked } = self;
+        // Where nothing can be asked for, nothing is found.
+        let first = start.unwrap_or(Timestamp::ZERO);
+        let count_max = if start.is_some() { PAGE_COUNT_MAX } else { 0 };
+        let (recorded, messages) = vault.look(first, count_max, PAGE_BYTES_MAX).await?;
+        let found = Budget::decode_record(&recorded.record)?;
+        let (budget, _) = found.ok_or(Fault::FILE_NOT_FOUND)?;
+        check_sync(&budget, asked.group_id(), asked.key_id())?;
+        let merkle = merkle(&recorded.record)?;
+        let (next, cursor, echoes) = (start, recorded.cursor, Vec::new());
+        let mut answer = Answer { gate, vault, next, cursor, echoes, merkle };
+        let page = answer.encode(&messages)?;
+        Ok(answer.respond(page))
+    }
+}
+
+/// The trie of a record, as apps read it.
+fn merkle(record: &[u8]) -> Result<String, Fault> {
+    let (_, trie) = Budget::decode_record(record)?.ok_or(Fault::FILE_NOT_FOUND)?;
     let mut merkle = String::new();
-    Trie::write_json_of(&trie, &mut merkle)?;
-    answer(Answer {
-        gate,
-        vault: open.vault,
-        next: since::after(&asked.since),
-        cursor,
-        echoes,
-        merkle,
-    })
-    .await
+    Trie::write_json_of(trie, &mut merkle)?;
+    Ok(merkle)
 }
 
 /// A request, apart from its messages.
-#[derive(Clone)]
 struct Asked {
     file_id: String,
     group_id: String,
@@ -146,50 +187,53 @@ struct Answer {
     merkle: String,
 }
 
-/// One page alone has a length; more are streamed.
-async fn answer(mut answer: Answer) -> Result<Response, Fault> {
-    let page = answer.page().await?;
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static(SYNC_MEDIA_TYPE)),
-        (METHOD, HeaderValue::from_static("simple")),
-    ];
-    if answer.next.is_none() {
-        return Ok((headers, page).into_response());
-    }
-    let (sender, receiver) = mpsc::channel(PAGES_WAITING_MAX);
-    tokio::spawn(async move {
-        let mut page = Ok(page);
-        loop {
-            let is_last = answer.next.is_none() || page.is_err();
-            let is_sent = sender.send(page.or(Err(Broken))).await.is_ok();
-            if is_last || !is_sent {
-                return;
-            }
-            page = answer.page().await.inspect_err(|error| {
-                tracing::error!(%error, "an answer broke off");
-            });
-        }
-    });
-    Ok((headers, stream::body(receiver)).into_response())
-}
-
 impl Answer {
-    /// The next messages, without echoes; after the last of them the trie.
+    /// One page alone has a length; more are streamed.
+    fn respond(mut self, first: Bytes) -> Response {
+        let headers = [
+            (CONTENT_TYPE, HeaderValue::from_static(SYNC_MEDIA_TYPE)),
+            (METHOD, HeaderValue::from_static("simple")),
+        ];
+        if self.next.is_none() {
+            return (headers, first).into_response();
+        }
+        let (sender, receiver) = mpsc::channel(PAGES_WAITING_MAX);
+        tokio::spawn(async move {
+            let mut page = Ok(first);
+            loop {
+                let is_last = self.next.is_none() || page.is_err();
+                let is_sent = sender.send(page.or(Err(Broken))).await.is_ok();
+                if is_last || !is_sent {
+                    return;
+                }
+                page = self.page().await.inspect_err(|error| {
+                    tracing::error!(%error, "an answer broke off");
+                });
+            }
+        });
+        (headers, stream::body(receiver)).into_response()
+    }
+
+    /// The next messages, and after the last of them the trie.
     async fn page(&mut self) -> Result<Bytes, Fault> {
         let messages = match self.next {
             Some(start) => {
-                let page = self.vault.since(start, self.cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX);
-                page.await?
+                self.vault.since(start, self.cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?
             }
             None => Vec::new(),
         };
+        self.encode(&messages)
+    }
+
+    /// A page, without echoes.
+    fn encode(&mut self, messages: &[Message]) -> Result<Bytes, Fault> {
         let bytes: usize = messages.iter().map(|message| message.content.len()).sum();
         let is_full = messages.len() >= PAGE_COUNT_MAX || bytes >= PAGE_BYTES_MAX;
         let last = messages.last().map(|message| message.timestamp);
         self.next = last.filter(|_| is_full).and_then(since::following);
         let mut page = BytesMut::with_capacity(bytes + 64 * messages.len() + self.merkle.len() + 8);
         let mut count = 0;
-        for message in &messages {
+        for message in messages {
             if self.echoes.binary_search(&message.timestamp).is_err() {
                 let (is_encrypted, content) =
                     content::unpack(&message.content).map_err(Fault::internal)?;

@@ -61,7 +61,7 @@ impl Import {
         Ok((elapsed, trie))
     }
 
-    fn messages(&self) -> u64 {
+    pub(super) fn messages(&self) -> u64 {
         self.pages.iter().map(|page| page.count).sum()
     }
 }

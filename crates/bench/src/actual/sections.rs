@@ -4,7 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::import::{self, Import};
-use super::{Part, Run, memory};
+use super::memory::{self, MESSAGES_PER_SYNC, SYNCS_PER_USER, USERS};
+use super::{Part, Run};
 use crate::changes::{MESSAGES_PER_TRANSACTION, Pace};
 use crate::measure::Sample;
 use crate::service::load::{Load, Operation};
@@ -25,7 +26,9 @@ const OLD: Pace =
     Pace { before_ms: TWO_YEARS_MS * MESSAGES_PER_TRANSACTION / OLD_BUDGET as u64, ..SMALL };
 /// Messages of a small sync: a transaction, and ten.
 const SMALL_MESSAGES: [usize; 2] = [10, 100];
-/// Of a download and of the memory's import: larger ones are in the tables of imports.
+/// The table that is about it.
+pub(super) const MEMORY: &str = "memory";
+/// Larger ones are in the tables of imports.
 const DOWNLOAD_MESSAGES_MAX: usize = 40_000;
 
 /// In a closed loop.
@@ -65,22 +68,10 @@ pub(super) fn of<'a>(run: &'a Run<'_>) -> anyhow::Result<Vec<Section<'a>>> {
     }
     let sizes = plan.messages.iter().copied().filter(|&messages| messages <= DOWNLOAD_MESSAGES_MAX);
     if plan.wants(Part::Download) {
-        sections.extend(sizes.clone().map(|messages| download(run, messages)));
+        sections.extend(sizes.map(|messages| download(run, messages)));
     }
     if plan.wants(Part::Memory) {
-        let messages = sizes.max().unwrap_or(DOWNLOAD_MESSAGES_MAX);
-        let import = Rc::new(Import::new(messages, messages)?);
-        let title = format!(
-            "an import of {messages} messages in one request, small syncs of 8 users, downloads of \
-             the import; the server's memory"
-        );
-        sections.push(section(
-            run,
-            "memory".to_owned(),
-            "messages",
-            title,
-            move |peer, duration| memory::measure(run, peer, (messages, &import), duration),
-        ));
+        sections.extend(memory(run)?);
     }
     Ok(sections)
 }
@@ -149,4 +140,17 @@ fn download<'a>(run: &'a Run<'_>, messages: usize) -> Section<'a> {
     let title = format!("syncs of a device that has none of {messages} messages");
     let load = load(Operation::Whole, 0, messages, IMPORT);
     loops(run, (format!("download-{messages}"), "downloads", title), 1, load)
+}
+
+/// Of the largest import.
+fn memory<'a>(run: &'a Run<'_>) -> anyhow::Result<Option<Section<'a>>> {
+    let Some(&messages) = run.plan.messages.iter().max() else { return Ok(None) };
+    let import = Rc::new(Import::new(messages, messages)?);
+    let title = format!(
+        "once each, an import of {messages} messages in one request, {SYNCS_PER_USER} syncs of \
+         {MESSAGES_PER_SYNC} messages by each of {USERS} users, a download of the import; the \
+         server's memory before and at most"
+    );
+    let measure = move |peer: Peer<'_>, _| memory::measure(run, peer, &import);
+    Ok(Some(section(run, MEMORY.to_owned(), "messages", title, measure)))
 }

@@ -154,3 +154,34 @@ pub(crate) fn trie(answer: Bytes) -> anyhow::Result<String> {
     ensure!(messages.is_empty(), "{} messages that no other device sent", messages.len());
     Ok(merkle)
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::changes::{Changes, Content, Pace};
+
+    #[test]
+    fn a_page_is_a_request_of_its_device() {
+        let pace = Pace { at_once: 10, before_ms: 8, step_ms: 8 };
+        let messages = Changes::of(Content::Budget, 0, pace).next(11, Node(1)).unwrap();
+        let page = Page::of(&messages);
+        assert_eq!((page.count, page.cursor), (11, 9), "the last is 8 ms after the first");
+        let place = ("file".to_owned(), "group".to_owned());
+        let headers = hyper::HeaderMap::new();
+        let device = Device { headers, place, node: Node(1), base: 0, cursor: 0 };
+        let body = page.post(&device, page.cursor).unwrap().into_body();
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let body = runtime.block_on(body.collect()).unwrap().to_bytes();
+        let request = SyncRequest::decode(body).unwrap();
+        assert_eq!((request.file_id.as_str(), request.group_id.as_str()), ("file", "group"));
+        assert_eq!(request.since, "2020-09-13T12:26:40.009Z-0000-0000000000000000");
+        let sent: Vec<Timestamp> =
+            request.messages.iter().map(|message| message.timestamp().unwrap()).collect();
+        let expected: Vec<Timestamp> = messages.iter().map(|message| message.timestamp).collect();
+        assert_eq!(sent, expected);
+        assert_eq!(request.messages[10].content, messages[10].content);
+    }
+}

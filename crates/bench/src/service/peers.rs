@@ -32,6 +32,10 @@ const ENROLLING_COUNT: usize = 16;
 /// Of the seeded messages: no device that is measured.
 const SEED: Node = Node(u64::MAX);
 
+/// Facts about a service's memory.
+pub(crate) const MEMORY_IDLE: &str = "server memory idle, MB";
+pub(crate) const MEMORY_PEAK: &str = "server memory peak, MB";
+
 /// Where and with what.
 pub(crate) struct Bed<'a> {
     /// For files.
@@ -213,9 +217,9 @@ impl Fresh {
     pub(crate) fn memory(&self) -> anyhow::Result<[(&'static str, f64); 3]> {
         let processes = self.started.processes;
         Ok([
-            ("server memory idle, MB", self.idle_mb),
+            (MEMORY_IDLE, self.idle_mb),
             ("server memory, MB", processes.memory_mb()),
-            ("server memory peak, MB", processes.memory_peak_mb().context("/proc")?),
+            (MEMORY_PEAK, processes.memory_peak_mb().context("/proc")?),
         ])
     }
 }

@@ -1,8 +1,5 @@
-//! A process that uses a budget as an app does: with `@actual-app/api` or with `actualpy`, by the
-//! same requests (`tests/actual/client.js`, `client.py`).
-//!
-//! # Not here
-//! - The web app → `web.rs`.
+//! A process that uses a budget: with `@actual-app/api` or with `actualpy`, by the same requests
+//! (`tests/actual/client.js`, `client.py`), or as a person in the web app (`web.js`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,19 +20,22 @@ const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/venv/bin
 /// For the longest request on a machine that is busy.
 const ANSWER_TIME_MAX: Duration = Duration::from_mins(2);
 
-/// Which client library.
+/// What the process uses the budget with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Library {
     /// `@actual-app/api`
     Api,
     /// `actualpy`
     Python,
+    /// `@actual-app/web` in a browser.
+    Web,
 }
 
 /// It ends with its value.
 pub(crate) struct Client {
     child: Child,
-    requests: ChildStdin,
+    /// Closed to end it.
+    requests: Option<ChildStdin>,
     answers: Receiver<String>,
     log: PathBuf,
 }
@@ -128,11 +128,8 @@ impl Client {
     pub(crate) fn start(library: Library, folder: &Path) -> Self {
         std::fs::create_dir_all(folder).unwrap();
         let mut command = match library {
-            Library::Api => {
-                let mut node = Command::new(installed(".bin/node"));
-                node.arg(format!("{SCRIPTS}/client.js")).arg(packages());
-                node
-            }
+            Library::Api => node("client.js"),
+            Library::Web => node("web.js"),
             Library::Python => {
                 let mut python = Command::new(python());
                 python.arg(format!("{SCRIPTS}/client.py"));
@@ -143,7 +140,7 @@ impl Client {
         let errors = File::options().create(true).append(true).open(&log).unwrap();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         let mut child = command.spawn().unwrap();
-        let requests = child.stdin.take().unwrap();
+        let requests = child.stdin.take();
         let (sender, answers) = mpsc::channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {
@@ -163,6 +160,13 @@ impl Client {
         client
     }
 
+    /// `kill -9`.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), None, "it had ended by itself: {status}");
+    }
+
     /// Asks, for what it answers or why it did not work.
     pub(crate) fn ask(&mut self, request: &Value) -> Result<Value, String> {
         self.send(request);
@@ -171,7 +175,7 @@ impl Client {
 
     /// Asks without waiting.
     pub(crate) fn send(&mut self, request: &Value) {
-        writeln!(self.requests, "{request}").unwrap();
+        writeln!(self.requests.as_mut().unwrap(), "{request}").unwrap();
     }
 
     pub(crate) fn answer(&mut self) -> Result<Value, String> {
@@ -186,7 +190,7 @@ impl Client {
 
     /// Asks for something that must work.
     #[track_caller]
-    fn get<T: for<'a> Deserialize<'a>>(&mut self, request: &Value) -> T {
+    pub(crate) fn get<T: for<'a> Deserialize<'a>>(&mut self, request: &Value) -> T {
         let answer = self.ask(request).unwrap_or_else(|reason| panic!("{request}: {reason}"));
         serde_json::from_value(answer).unwrap()
     }
@@ -268,20 +272,17 @@ impl Client {
     pub(crate) fn reset(&mut self) -> Place {
         self.get(&json!({"do": "reset"}))
     }
-
-    /// `kill -9`.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        let status = self.child.wait().unwrap();
-        assert_eq!(status.code(), None, "it had ended by itself: {status}");
-    }
 }
 
 impl Drop for Client {
     #[expect(clippy::print_stdout, reason = "libtest shows it when the test fails")]
     fn drop(&mut self) {
-        // Then there is nothing to end.
-        drop(self.child.kill());
+        // It ends by itself, and a browser with it, when nothing more is asked.
+        drop(self.requests.take());
+        if thread::panicking() {
+            // Then it may be stuck.
+            drop(self.child.kill());
+        }
         drop(self.child.wait());
         if thread::panicking() {
             println!("{} wrote:\n{}", self.log.display(), end_of_log(&self.log));
@@ -291,6 +292,14 @@ impl Drop for Client {
 
 pub(crate) fn sign_in(address: &str, password: &str, folder: &Path) -> Value {
     json!({"do": "sign-in", "address": address, "password": password, "dir": folder})
+}
+
+fn node(script: &str) -> Command {
+    let mut node = Command::new(installed(".bin/node"));
+    node.arg(format!("{SCRIPTS}/{script}")).arg(packages());
+    // Where the distribution has no Chromium.
+    node.env("PLAYWRIGHT_BROWSERS_PATH", packages().with_file_name("browsers"));
+    node
 }
 
 fn python() -> PathBuf {

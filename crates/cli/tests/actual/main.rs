@@ -12,11 +12,16 @@ mod flows;
 #[path = "../e2e/hex.rs"]
 mod hex;
 mod import;
+mod kills;
 mod layout;
 mod messages;
 mod names;
 mod play;
+#[path = "../e2e/proxy.rs"]
+#[expect(dead_code, reason = "the other tests record what passes, and watch a process")]
+mod proxy;
 mod recorded;
 mod report;
 mod restarted;
 mod target;
+mod web;

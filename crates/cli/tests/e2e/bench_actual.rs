@@ -93,7 +93,7 @@ fn actual_asks_both_servers_in_every_table() {
         .iter()
         .map(|aim| (aim["name"].as_str().unwrap(), aim["verdict"].as_str().unwrap()))
         .collect();
-    assert_eq!(aims.len(), 3 + 4 + 3 + 1, "{aims:?}");
+    assert_eq!(aims.len(), 3 + 4 + 2, "{aims:?}");
     assert!(aims.iter().all(|(_, verdict)| *verdict == "open"), "two rounds say nothing: {aims:?}");
     let page = fs::read_to_string(folder.path().join("warren-actual.html")).unwrap();
     assert!(page.contains("messages a second, at least 10 times the baseline"));

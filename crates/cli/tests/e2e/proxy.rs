@@ -7,6 +7,10 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
+
+/// For so many bytes to pass on a machine that is busy.
+const PASS_TIME_MAX: Duration = Duration::from_mins(5);
 
 /// What ended the wait for a process.
 pub(crate) enum Event {
@@ -86,8 +90,8 @@ impl Proxy {
 
     /// Waits until so many bytes have passed in both directions together, or the process has ended.
     pub(crate) fn watch(&self, bytes: u64, then: Then, process: &mut Child) -> Watch<'_> {
-        let (tell, events) = sync_channel(2);
-        let ended = tell.clone();
+        let watch = self.after(bytes, then);
+        let ended = watch.tell.clone();
         let mut stdout = process.stdout.take().unwrap();
         thread::spawn(move || {
             let mut text = String::new();
@@ -95,22 +99,29 @@ impl Proxy {
             // The test may have seen enough.
             drop(ended.send(Event::Ended(text)));
         });
+        watch
+    }
+
+    /// Waits until so many bytes have passed in both directions together.
+    pub(crate) fn after(&self, bytes: u64, then: Then) -> Watch<'_> {
+        let (tell, events) = sync_channel(2);
         let mut wire = self.shared.wire.lock().unwrap();
         (wire.left, wire.then) = (Some(usize::try_from(bytes.max(1)).unwrap()), then);
-        wire.tell = Some(tell);
-        Watch { proxy: self, events }
+        wire.tell = Some(tell.clone());
+        Watch { proxy: self, tell, events }
     }
 }
 
-/// A process that is watched; what was held back is let go with it.
+/// A wait; what was held back is let go with it.
 pub(crate) struct Watch<'a> {
     proxy: &'a Proxy,
+    tell: SyncSender<Event>,
     events: Receiver<Event>,
 }
 
 impl Watch<'_> {
     pub(crate) fn next(&self) -> Event {
-        self.events.recv().unwrap()
+        self.events.recv_timeout(PASS_TIME_MAX).unwrap()
     }
 
     /// Lets the wire go, and waits for the end of the process, for what it printed. Only after

@@ -7,9 +7,9 @@ use engine::{
     Cipher, Encryption, Error, Key, Passphrase, Pragma, Profile, Scope, Untouched, open_connection,
     open_untouched,
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, StatementStatus};
 
-use crate::{encryption, key, number, starts_plain};
+use crate::{encryption, fixture, insert, key, number, starts_plain};
 
 fn with(cipher: Option<Cipher>) -> Encryption {
     Encryption::Key { key: key(), cipher }
@@ -342,4 +342,22 @@ fn an_untouched_file_stays_alone() {
         let error = open(&wrong, Untouched::Shared).unwrap_err();
         assert!(matches!(error, Error::WrongKey { .. }), "{error}");
     }
+}
+
+#[test]
+fn a_limit_that_is_bound_anew_plans_nothing_anew() {
+    let fixture = fixture();
+    let database = fixture.open("plans.sqlite");
+    for x in 0..10 {
+        insert(&database, x).wait().unwrap();
+    }
+    let plans = database.read(|db| {
+        let mut statement = db.prepare("SELECT x FROM t WHERE x >= ?1 ORDER BY x LIMIT ?2")?;
+        for (least, limit) in [(1, 2), (3, 4), (5, 1)] {
+            let rows = statement.query_map((least, limit), |row| row.get::<_, i64>(0))?;
+            assert_eq!(rows.count(), usize::try_from(limit).unwrap());
+        }
+        Ok::<_, Error>(statement.get_status(StatementStatus::RePrepare))
+    });
+    assert_eq!(plans.unwrap(), 0);
 }

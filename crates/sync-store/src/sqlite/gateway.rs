@@ -27,10 +27,7 @@ impl GatewayStore for SqliteStore {
     }
 
     async fn record(&self) -> Result<Recorded> {
-        self.read(|db| {
-            Ok(Recorded { cursor: messages::state(db)?.cursor, record: record(db)?.into() })
-        })
-        .await
+        self.read(recorded).await
     }
 
     async fn since(
@@ -41,6 +38,20 @@ impl GatewayStore for SqliteStore {
         bytes_max: usize,
     ) -> Result<Vec<Message>> {
         self.read(move |db| since(db, start, cursor, count_max, bytes_max)).await
+    }
+
+    async fn look(
+        &self,
+        start: Timestamp,
+        count_max: usize,
+        bytes_max: usize,
+    ) -> Result<(Recorded, Vec<Message>)> {
+        self.read(move |db| {
+            let recorded = recorded(db)?;
+            let messages = since(db, start, recorded.cursor, count_max, bytes_max)?;
+            Ok((recorded, messages))
+        })
+        .await
     }
 
     async fn clear(&self, amend: Amend) -> Result<()> {
@@ -115,6 +126,10 @@ fn fresh(batch: &Batch, known: &Known) -> Vec<Timestamp> {
     let mut is_fresh = |place: &usize| known.next_if_eq(place).is_none();
     let timestamps = batch.timestamps().enumerate();
     timestamps.filter(|(place, _)| is_fresh(place)).map(|(_, timestamp)| timestamp).collect()
+}
+
+fn recorded(db: &Connection) -> Result<Recorded> {
+    Ok(Recorded { cursor: messages::state(db)?.cursor, record: record(db)?.into() })
 }
 
 fn record(db: &Connection) -> Result<Vec<u8>> {

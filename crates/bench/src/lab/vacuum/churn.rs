@@ -187,9 +187,10 @@ mod tests {
             assert!(fact("file, MB") > 1.0 && fact("pages out of order, %") > 0.0, "{sample:?}");
             fact("free pages, %")
         };
-        let [none, incremental, full] = [free(0), free(1), free(2)];
-        assert!(full.abs() < f64::EPSILON, "{full}");
-        assert!(none > 0.0, "{none}; INCREMENTAL left {incremental}");
+        assert!(free(2).abs() < f64::EPSILON);
+        // A run may end where a wave of inserts has just filled what the deletes had left.
+        assert!((0..5).any(|_| free(0) > 0.0));
+        assert!((0..5).any(|_| free(1) > 0.0));
     }
 
     #[test]

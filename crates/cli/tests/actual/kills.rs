@@ -1,0 +1,186 @@
+//! `kill -9` of a client or of the server in the middle of a sync: everybody goes on with the login
+//! that they have, no copy is out of sync, and nothing is lost.
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::client::{Client, Library, Place};
+use crate::proxy::{Event, Proxy, Then};
+use crate::target::Target;
+
+const PASSWORD: &str = "correct horse";
+/// Of one import: some 180,000 bytes for a server, and an eighth of that for a client, compressed.
+const IMPORTED: u64 = 200;
+/// Where a sync of them is hit, as what was sent and what was received: at its first byte, in its
+/// headers, and in its messages.
+const KILLS: [(u64, u64, Then); 6] = [
+    (1, 1, Then::Hold),
+    (600, 600, Then::Hold),
+    (40_000, 4_000, Then::Hold),
+    (100_000, 10_000, Then::Hold),
+    (2_000, 1_000, Then::Flow),
+    (100_000, 10_000, Then::Flow),
+];
+/// A connection that died with the server is found out about by using it.
+const TRIES_COUNT_MAX: u32 = 5;
+
+/// A server behind a wire that counts.
+struct Setting {
+    target: Target,
+    proxy: Proxy,
+    folder: TempDir,
+}
+
+impl Setting {
+    fn new() -> Self {
+        let target = Target::warren();
+        let proxy = Proxy::to(target.address());
+        Self { target, proxy, folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn sign_in(&self, name: &str) -> Client {
+        let folder = self.folder.path().join(name);
+        Client::sign_in(Library::Api, &self.proxy.address, PASSWORD, &folder)
+    }
+
+    /// With the copy that is in the client's folder, or with a download.
+    fn open(&self, name: &str, place: &Place) -> Client {
+        let mut client = self.sign_in(name);
+        assert_eq!(&client.open(place, None), place);
+        client
+    }
+
+    /// A budget with an account for each name.
+    fn create(&self, accounts: &[&str]) -> (Client, Place) {
+        let mut client = self.sign_in("ada");
+        let place = client.create("Home");
+        for account in accounts {
+            client.account(account);
+        }
+        client.sync();
+        (client, place)
+    }
+}
+
+/// Asserts that the client has these transactions of the account, and not one of them twice.
+#[track_caller]
+fn check_imported(client: &mut Client, account: &str, count: u64) {
+    assert_eq!(client.state().imported(account), (0..count).collect::<Vec<_>>());
+}
+
+/// One is killed while it sends, and another one while it receives the same.
+#[test]
+fn killed_clients_lose_nothing() {
+    let setting = Setting::new();
+    let (mut ada, place) = setting.create(&["Bank"]);
+    let mut ben = setting.open("ben", &place);
+    let mut count = 0;
+    for (sent, received, then) in KILLS {
+        // From here on, for it may sync by itself before it is asked to.
+        let watch = setting.proxy.after(sent, then);
+        ada.import("Bank", count, IMPORTED);
+        count += IMPORTED;
+        ada.send(&json!({"do": "sync"}));
+        assert!(matches!(watch.next(), Event::Passed));
+        ada.kill();
+        drop(watch);
+        ada = setting.open("ada", &place);
+        ada.sync();
+
+        let watch = setting.proxy.after(received, then);
+        ben.send(&json!({"do": "sync"}));
+        assert!(matches!(watch.next(), Event::Passed));
+        ben.kill();
+        drop(watch);
+        ben = setting.open("ben", &place);
+        ben.sync();
+        for client in [&mut ada, &mut ben] {
+            check_imported(client, "Bank", count);
+        }
+    }
+    let mut eve = setting.open("eve", &place);
+    let state = eve.state();
+    for client in [&mut ada, &mut ben] {
+        client.state().check_equal(&state);
+    }
+}
+
+/// What a client has imported into the account of its name, and what it was told is synced.
+struct Ledger {
+    account: &'static str,
+    client: Client,
+    imported: u64,
+    acknowledged: u64,
+}
+
+impl Ledger {
+    fn import(&mut self) {
+        self.client.import(self.account, self.imported, IMPORTED);
+        self.imported += IMPORTED;
+    }
+}
+
+/// Syncs with a server that is back: nothing but the network may have failed.
+#[track_caller]
+fn sync_again(client: &mut Client) {
+    for _ in 0..TRIES_COUNT_MAX {
+        match client.try_sync() {
+            Ok(()) => return,
+            Err(reason) => assert_eq!(reason, "network-failure"),
+        }
+    }
+    panic!("not in sync after {TRIES_COUNT_MAX} tries");
+}
+
+/// The server is killed while two clients sync at a time, and started again behind the same address.
+#[test]
+fn a_killed_server_keeps_what_it_acknowledged() {
+    let mut setting = Setting::new();
+    let (ada, place) = setting.create(&["Ada", "Ben"]);
+    let ben = setting.open("ben", &place);
+    let mut eve = setting.open("eve", &place);
+    let ledger = |account, client| Ledger { account, client, imported: 0, acknowledged: 0 };
+    let mut ledgers = [ledger("Ada", ada), ledger("Ben", ben)];
+    let mut interrupted = 0;
+    for (sent, _, then) in KILLS {
+        let watch = setting.proxy.after(sent, then);
+        for ledger in &mut ledgers {
+            ledger.import();
+            ledger.client.send(&json!({"do": "sync"}));
+        }
+        assert!(matches!(watch.next(), Event::Passed));
+        setting.target.kill();
+        drop(watch);
+        setting.target.restart();
+        for ledger in &mut ledgers {
+            match ledger.client.answer() {
+                Ok(_) => ledger.acknowledged = ledger.imported,
+                Err(reason) => {
+                    assert_eq!(reason, "network-failure");
+                    interrupted += 1;
+                }
+            }
+        }
+        // Before they sync again: what they were told of is there.
+        sync_again(&mut eve);
+        let state = eve.state();
+        for ledger in &mut ledgers {
+            let there = state.imported(ledger.account);
+            let told: Vec<u64> = (0..ledger.acknowledged).collect();
+            assert!(there.starts_with(&told), "{} of {}", there.len(), ledger.acknowledged);
+            sync_again(&mut ledger.client);
+            ledger.acknowledged = ledger.imported;
+        }
+    }
+    // A kill that interrupts nobody shows nothing.
+    assert!(interrupted >= KILLS.len() / 2, "{interrupted} syncs interrupted");
+    let [ada, ben] = &mut ledgers;
+    ada.client.sync();
+    eve.sync();
+    let state = eve.state();
+    for ledger in [ada, ben] {
+        check_imported(&mut ledger.client, ledger.account, ledger.imported);
+        ledger.client.state().check_equal(&state);
+    }
+    setting.open("late", &place).state().check_equal(&state);
+}
