@@ -161,7 +161,9 @@ impl House {
     /// An account, unlocked by its password.
     pub(crate) fn unlock(&self, login: &str, password: &Source) -> anyhow::Result<Unlocked> {
         let login = Login::parse(login)?;
-        let password = Password::parse(password.read(&format!("Password for {login}: "))?)?;
+        // Accounts that apps of other servers made may have shorter ones than are taken here.
+        let password = password.read(&format!("Password for {login}: "))?;
+        let password = Password::parse_any_length(password)?;
         Ok(self.accounts.unlock(&login, &password, now_ms(), None)?)
     }
 
@@ -246,7 +248,7 @@ fn remove(arguments: &Remove, output: Output) -> anyhow::Result<()> {
 
 fn change(arguments: &Change, output: Output) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
-    let old = Password::parse(arguments.password.read("Present password: ")?)?;
+    let old = Password::parse_any_length(arguments.password.read("Present password: ")?)?;
     let new = arguments.new_password_file.as_deref();
     let new = Password::parse(password::read_new(new, "New password: ")?)?;
     let house = House::of_accounts(&arguments.data)?;

@@ -88,7 +88,9 @@ async fn put_file(vault: &Vault, path: &Path) -> Result<Option<BudgetFile>, Erro
         Err(source) => return Err(error()(source)),
     };
     let modified = file.metadata().and_then(|metadata| metadata.modified()).map_err(error())?;
-    let modified_ms = modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    // Rounded as Node does: the old server makes the file's entity tag of it.
+    let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let modified_ms = (modified.as_nanos() + 500_000) / 1_000_000;
     let (blob, mut bytes) = (BlobId::generate(), 0);
     for number in 0..PieceId::COUNT_MAX {
         let mut piece = Vec::with_capacity(PIECE_BYTES);

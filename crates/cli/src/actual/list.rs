@@ -1,13 +1,11 @@
 //! `warren actual list`: the budgets of an account.
 
-use accounts::{Login, Password};
 use actual::inventory::{Listed, list};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::account::{House, Place};
 use crate::actual::Shown;
-use crate::clock::now_ms;
 use crate::output::{Output, Verdict};
 use crate::password::Source;
 
@@ -30,10 +28,7 @@ pub(crate) struct List {
 
 pub(crate) fn run(arguments: &List, output: Output) -> anyhow::Result<()> {
     let house = House::open(&arguments.place)?;
-    let login = Login::parse(&arguments.login)?;
-    let password = arguments.password.read(&format!("Password for {login}: "))?;
-    let password = Password::parse_any_length(password)?;
-    let unlocked = house.accounts.unlock(&login, &password, now_ms(), None)?;
+    let unlocked = house.unlock(&arguments.login, &arguments.password)?;
     let (accounts, vaults, runtime) = (&house.accounts, &house.vaults, house.runtime());
     let budgets = list(accounts, vaults, runtime, &unlocked, arguments.verify)?;
     for listed in &budgets {
