@@ -11,8 +11,9 @@
 //! - Nothing in the old server's folders is changed, so it can be started again at any time.
 //! - The account gets its login at the very end. Until then it has another one, which no gateway
 //!   looks for: an import that broke off has left nothing but what the next one removes.
-//! - A trie is taken over as it is if its root is that of the messages, else made from them. Nothing
-//!   more can be checked: below the root, a pruned trie depends on the order of arrival.
+//! - A trie is taken over as it is if its root is that of the messages, else made from them. Below
+//!   the root it may rightly differ from one made anew: a node whose hash has come to be 0 keeps
+//!   what it has and not what was pruned before.
 //!
 //! # Not here
 //! - Whether the old server still runs: the caller sees who has [`Published::account_file`] open.

@@ -27,6 +27,15 @@ pub(super) const DELETED: &str = "Deleted-4";
 pub(super) const FRESH: &str = "Fresh-5";
 /// The name of [`SECRET`]'s key.
 const KEY: &str = "key-1";
+/// Of three minutes with one node above them. The hashes of the first and the last are equal, and
+/// those of the others: once all are there, that node's is 0, and it is not pruned any more. What it
+/// lost before stays lost, and a trie made anew from the messages has more.
+const CANCELLING: [&str; 4] = [
+    "2026-11-03T00:00:04.000Z-935F-bbbbbbbbbbbbbbbb",
+    "2026-11-03T00:01:02.000Z-2138-bbbbbbbbbbbbbbbb",
+    "2026-11-03T00:02:00.000Z-3C47-bbbbbbbbbbbbbbbb",
+    "2026-11-03T00:02:00.000Z-680D-bbbbbbbbbbbbbbbb",
+];
 /// Before everything.
 const ALWAYS: &str = "1970-01-01T00:00:00.000Z-0000-0000000000000000";
 
@@ -161,13 +170,15 @@ pub(super) fn used() -> (Target, App) {
     for file in BUDGETS {
         app.upload(file, None, None);
     }
-    // The second batch is from before what the first one's pruning has left.
+    let [first, second, third, fourth] =
+        CANCELLING.map(|timestamp| json!([timestamp, "of the app"]));
     for batch in [
-        series("2026-01-05T08:00:00.000Z", 2_000, 23 * 60_000),
-        series("2023-06-01T08:00:00.000Z", 300, 7 * 3_600_000),
-        series("2026-11-01T08:00:00.000Z", 5, 10),
+        json!([series("2026-01-05T08:00:00.000Z", 2_000, 23 * 60_000)]),
+        json!([series("2023-06-01T08:00:00.000Z", 300, 7 * 3_600_000)]),
+        json!([series("2026-11-01T08:00:00.000Z", 5, 10), first, second, third]),
+        json!([fourth]),
     ] {
-        app.sync(MAIN, &json!([batch])).unwrap();
+        app.sync(MAIN, &batch).unwrap();
     }
     for file in [RESET, DELETED] {
         app.sync(file, &json!([series("2026-05-05T08:00:00.000Z", 3, 1)])).unwrap();
