@@ -242,3 +242,56 @@ fn has_column(db: &Connection, table: &str, column: &str) -> rusqlite::Result<bo
     let sql = "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2";
     db.prepare(sql)?.exists([table, column])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: u64 = 1_795_000_000_000;
+    const TABLES: &str = "
+        CREATE TABLE auth (method TEXT PRIMARY KEY, display_name TEXT, extra_data TEXT, active INTEGER);
+        CREATE TABLE users (id TEXT PRIMARY KEY, user_name TEXT, display_name TEXT);
+        CREATE TABLE sessions (token TEXT PRIMARY KEY, expires_at INTEGER, user_id TEXT);
+        CREATE TABLE files (id TEXT PRIMARY KEY, group_id TEXT, sync_version SMALLINT,
+            encrypt_meta TEXT, encrypt_keyid TEXT, encrypt_salt TEXT, encrypt_test TEXT,
+            deleted BOOLEAN DEFAULT FALSE, name TEXT, owner TEXT);";
+
+    /// A folder whose account file was made by `sql`, opened.
+    fn opened(sql: &str) -> Result<Published, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let account = Connection::open(Published::account_file(folder.path())).unwrap();
+        account.execute_batch(sql).unwrap();
+        drop(account);
+        Published::open(folder.path(), folder.path(), NOW_MS)
+    }
+
+    #[test]
+    fn folders_that_are_none_of_a_server_with_a_password() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = Published::open(folder.path(), folder.path(), NOW_MS);
+        assert!(matches!(missing, Err(Error::Missing(path)) if path.ends_with("account.sqlite")));
+        let old = opened("CREATE TABLE auth (password TEXT PRIMARY KEY)");
+        assert!(matches!(old, Err(Error::TooOld { missing, .. }) if missing.contains("auth")));
+        let none = [TABLES, "INSERT INTO auth (method) VALUES ('openid')"].concat();
+        for sql in [TABLES, &none] {
+            assert!(matches!(opened(sql), Err(Error::NoPassword)), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_release_without_prefs_secrets_and_owners() {
+        let rows = "INSERT INTO auth VALUES ('password', 'Password', 'hash', 1);
+            INSERT INTO files (id, sync_version, encrypt_meta) VALUES ('b', 2, ''), ('a', NULL, '{}');
+            INSERT INTO sessions VALUES ('no end', NULL, NULL), ('yet', 1795000001, NULL),
+                ('over', 1795000000, NULL);";
+        let published = opened(&[TABLES, rows].concat()).unwrap();
+        let files = published.files.iter();
+        let files =
+            files.map(|file| (&*file.id, file.format.as_deref(), file.encrypt_meta.as_deref()));
+        assert_eq!(files.collect::<Vec<_>>(), [("b", Some("2"), None), ("a", None, Some("{}"))]);
+        let tokens: Vec<&str> = published.tokens.iter().map(|token| token.as_str()).collect();
+        assert_eq!((tokens, published.left_out.tokens_expired), (vec!["no end", "yet"], 1));
+        assert_eq!(published.owner.prefs, BTreeMap::new());
+        assert!(!published.owner.user_id.is_empty());
+    }
+}
