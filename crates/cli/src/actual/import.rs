@@ -168,10 +168,10 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
         (left_out.tokens_expired, "expired tokens"),
         (left_out.tokens_of_others, "tokens of other users"),
         (left_out.tokens_too_short, "tokens that are too short or too long"),
-        (left_out.secrets, "access keys of banks: Warren talks to no bank"),
+        (left_out.secrets, "access keys of banks, as Warren talks to none"),
     ] {
         if count > 0 {
-            lines.push(format!("{count} {what}"));
+            lines.push(format!("{what}: {count}"));
         }
     }
     if left_out.openid {
