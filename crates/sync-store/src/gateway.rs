@@ -54,6 +54,21 @@ pub trait GatewayStore: Send + Sync {
         Ok((recorded, messages))
     }
 
+    /// [`Self::exchange`], and the first of the messages [`Self::since`] a start that had arrived
+    /// before it, for less than both.
+    async fn exchange_and_look(
+        &self,
+        batch: Batch,
+        amend: Amend,
+        start: Timestamp,
+        count_max: usize,
+        bytes_max: usize,
+    ) -> Result<(Exchanged, Vec<Message>)> {
+        let exchanged = self.exchange(batch, amend).await?;
+        let messages = self.since(start, exchanged.cursor, count_max, bytes_max).await?;
+        Ok((exchanged, messages))
+    }
+
     /// Forgets all messages, and amends the record, to which no timestamps are shown. Arrival
     /// numbers go on where they were.
     async fn clear(&self, amend: Amend) -> Result<()>;

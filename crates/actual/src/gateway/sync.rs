@@ -23,6 +23,7 @@ use crate::gateway::Gate;
 use crate::gateway::budget::{check_sync, is_id};
 use crate::gateway::fault::Fault;
 use crate::gateway::form::{raw, read};
+use crate::gateway::session::token;
 use crate::record::Budget;
 use crate::since;
 use crate::trie::Trie;
@@ -34,21 +35,31 @@ const METHOD: HeaderName = HeaderName::from_static("x-actual-sync-method");
 const PAGE_COUNT_MAX: usize = 10_000;
 const PAGE_BYTES_MAX: usize = 1 << 20;
 const PAGES_WAITING_MAX: usize = 1;
+/// Messages that are read for the answer on the writer's thread, in the transaction that stores.
+const FIRST_COUNT_MAX: usize = 500;
+/// Bytes of a request that are read before the token is looked up, in one go with the rest.
+const UNPROVEN_BYTES_MAX: usize = 64 << 10;
 
 pub(crate) async fn sync(
     State(gate): State<Arc<Gate>>,
     request: Request,
 ) -> Result<Response, Fault> {
-    let session = gate.session(request.headers(), None).await?;
+    let token = token(request.headers(), None)?;
     let bytes_max = gate.settings.sync_bytes_max;
     let length = request.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    let room = gate.services.room(length.unwrap_or(bytes_max).min(bytes_max)).await?;
+    let length = length.unwrap_or(bytes_max).min(bytes_max);
+    if length > UNPROVEN_BYTES_MAX {
+        gate.session(request.headers(), None).await?;
+    }
+    let room = gate.services.room(length).await?;
     let otherwise = Fault::internal("a sync of another media type");
     let body = raw(&gate, request, otherwise).await?;
     let body = read(&gate, body, bytes_max).await?;
     let opener = Arc::clone(&gate);
     let opened = gate.services.blocking(move |_| {
+        let session = opener.authenticate(&token)?;
+        opener.note(&session);
         let (asked, batch) = decode(body)?;
         if !is_id(&asked.file_id) {
             return Err(Fault::INVALID_FILE_ID);
@@ -81,13 +92,17 @@ impl Exchange {
     async fn store(self, batch: Batch, start: Option<Timestamp>) -> Result<Response, Fault> {
         let Self { gate, vault, asked } = self;
         let echoes: Vec<_> = batch.timestamps().collect();
-        let exchanged = vault.exchange(batch, amend(asked)).await?;
+        // Where nothing can be asked for, nothing is found.
+        let first = start.unwrap_or(Timestamp::ZERO);
+        let count_max = if start.is_some() { FIRST_COUNT_MAX } else { 0 };
+        let stored = vault.exchange_and_look(batch, amend(asked), first, count_max, PAGE_BYTES_MAX);
+        let (exchanged, messages) = stored.await?;
         let known = echoes.len() as u64 - exchanged.stored;
         gate.services.stored(exchanged.stored, known);
         let merkle = merkle(&exchanged.record)?;
         let (next, cursor) = (start, exchanged.cursor);
         let mut answer = Answer { gate, vault, next, cursor, echoes, merkle };
-        let page = answer.page().await?;
+        let page = answer.encode(&messages, FIRST_COUNT_MAX)?;
         Ok(answer.respond(page))
     }
 
@@ -104,7 +119,7 @@ impl Exchange {
         let merkle = merkle(&recorded.record)?;
         let (next, cursor, echoes) = (start, recorded.cursor, Vec::new());
         let mut answer = Answer { gate, vault, next, cursor, echoes, merkle };
-        let page = answer.encode(&messages)?;
+        let page = answer.encode(&messages, PAGE_COUNT_MAX)?;
         Ok(answer.respond(page))
     }
 }
@@ -222,13 +237,13 @@ impl Answer {
             }
             None => Vec::new(),
         };
-        self.encode(&messages)
+        self.encode(&messages, PAGE_COUNT_MAX)
     }
 
-    /// A page, without echoes.
-    fn encode(&mut self, messages: &[Message]) -> Result<Bytes, Fault> {
+    /// A page of at most `count_max` messages, without echoes.
+    fn encode(&mut self, messages: &[Message], count_max: usize) -> Result<Bytes, Fault> {
         let bytes: usize = messages.iter().map(|message| message.content.len()).sum();
-        let is_full = messages.len() >= PAGE_COUNT_MAX || bytes >= PAGE_BYTES_MAX;
+        let is_full = messages.len() >= count_max || bytes >= PAGE_BYTES_MAX;
         let last = messages.last().map(|message| message.timestamp);
         self.next = last.filter(|_| is_full).and_then(since::following);
         let mut page = BytesMut::with_capacity(bytes + 64 * messages.len() + self.merkle.len() + 8);

@@ -54,6 +54,22 @@ impl GatewayStore for SqliteStore {
         .await
     }
 
+    async fn exchange_and_look(
+        &self,
+        batch: Batch,
+        amend: Amend,
+        start: Timestamp,
+        count_max: usize,
+        bytes_max: usize,
+    ) -> Result<(Exchanged, Vec<Message>)> {
+        self.write(Durability::Disk, move |db| {
+            let cursor = messages::state(db)?.cursor;
+            let messages = since(db, start, cursor, count_max, bytes_max)?;
+            Ok((exchange(db, &batch, &amend)?, messages))
+        })
+        .await
+    }
+
     async fn clear(&self, amend: Amend) -> Result<()> {
         self.write(Durability::Disk, move |db| {
             let cursor = messages::state(db)?.cursor;

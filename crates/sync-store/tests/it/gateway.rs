@@ -145,6 +145,20 @@ pub(crate) async fn messages_since_a_timestamp_are_those_that_had_arrived(bed: &
     assert_eq!(bed.vault().since(timestamp(0), 9, all, all).await.unwrap(), []);
 }
 
+pub(crate) async fn a_look_is_the_record_and_the_first_messages(bed: &Bed) {
+    let vault = bed.vault();
+    exchange(&vault, vec![message(20, "b"), message(10, "a")]).await;
+    let (recorded, messages) = vault.look(timestamp(10), 1, 9).await.unwrap();
+    assert_eq!(recorded, vault.record().await.unwrap());
+    assert_eq!(messages, [message(10, "a")]);
+    // What an exchange brings itself, if it is new, had not arrived before it.
+    let batch = Batch::of_first(vec![message(20, "b"), message(15, "new")]);
+    let looked = vault.exchange_and_look(batch, counting(), timestamp(11), 9, 9).await;
+    let (exchanged, messages) = looked.unwrap();
+    assert_eq!((exchanged.cursor, exchanged.stored, &exchanged.record[..]), (2, 1, &b"3"[..]));
+    assert_eq!(messages, [message(20, "b")]);
+}
+
 pub(crate) async fn a_cleared_vault_goes_on_counting(bed: &Bed) {
     let vault = bed.vault();
     vault.clear(writing(b"0")).await.unwrap();

@@ -73,6 +73,7 @@ macro_rules! suite {
                 the_first_content_of_a_timestamp_stays,
                 exchange_and_store_make_the_same_vault,
                 messages_since_a_timestamp_are_those_that_had_arrived,
+                a_look_is_the_record_and_the_first_messages,
                 a_cleared_vault_goes_on_counting,
                 pieces_are_kept_by_blob_and_number,
                 a_large_record_comes_back,
