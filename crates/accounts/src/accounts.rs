@@ -172,6 +172,21 @@ impl Accounts {
         })
     }
 
+    /// Gives an account another login, if nobody has that one. Password, devices and vault stay.
+    pub fn rename(&self, unlocked: &Unlocked, login: &Login) -> Result<()> {
+        let (account, login) = (unlocked.account, login.clone());
+        schema::write(&self.database, move |db| {
+            let sql = "SELECT 1 FROM account WHERE login = ?1 AND id <> ?2";
+            if db.prepare_cached(sql)?.exists(params![login.as_str(), account.0])? {
+                return Err(Error::AccountExists);
+            }
+            // The id of an account that was removed meanwhile is nobody's.
+            let sql = "UPDATE account SET login = ?2 WHERE id = ?1";
+            let renamed = db.prepare_cached(sql)?.execute(params![account.0, login.as_str()])?;
+            if renamed == 1 { Ok(()) } else { Err(Error::NotFound) }
+        })
+    }
+
     /// Removes the account and its devices. The vaults' files are the caller's to delete, the
     /// account's own first in the list; nothing opens them any more.
     pub fn remove(&self, login: &Login) -> Result<Vec<VaultId>> {

@@ -40,7 +40,9 @@ use server::Services;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
+pub(crate) use self::budget::is_id;
 use self::session::Noted;
+pub(crate) use self::upload::PIECE_BYTES;
 use self::upload::Uploads;
 use self::web::Web;
 

@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! gateway ─► record · trie · content · since · wire
+//! import  ─┤
+//! inventory┘
 //! ```
-//! The gateway answers requests; the other modules are plain functions and values, which do no I/O,
+//! The gateway answers requests, the import takes over what another server has, the inventory says
+//! what there is; the other modules are plain functions and values, which do no I/O,
 //! read no clock and draw no random numbers.
 //!
 //! # Invariants
@@ -15,6 +18,8 @@
 
 pub mod content;
 mod gateway;
+pub mod import;
+pub mod inventory;
 #[cfg(test)]
 mod published;
 pub mod record;

@@ -23,6 +23,12 @@ pub fn after(since: &str) -> Option<Timestamp> {
     timestamp(low)
 }
 
+/// The smallest timestamp after this one.
+pub fn following(timestamp: Timestamp) -> Option<Timestamp> {
+    let number = u128::from_be_bytes(timestamp.to_bytes()) + 1;
+    Timestamp::from_bytes(&number.to_be_bytes()).ok()
+}
+
 fn timestamp(number: u128) -> Option<Timestamp> {
     Timestamp::from_bytes(&number.to_be_bytes()).ok()
 }

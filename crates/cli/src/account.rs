@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use engine::{Databases, Limits};
 use serde_json::json;
 use sync_store::{Files, Postgres, Vaults};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::clock::now_ms;
 use crate::output::{Output, moment};
@@ -146,7 +146,8 @@ impl House {
         Self::open(&Place { data, postgres: postgres::Database::default() })
     }
 
-    fn make(place: &Place) -> anyhow::Result<Self> {
+    /// Opens the directory, and makes it if it is not there.
+    pub(crate) fn make(place: &Place) -> anyhow::Result<Self> {
         let (data, url) = (&place.data.data, place.postgres.url()?);
         let databases = Arc::new(Databases::start(Limits::default())?);
         let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
@@ -160,7 +161,9 @@ impl House {
     /// An account, unlocked by its password.
     pub(crate) fn unlock(&self, login: &str, password: &Source) -> anyhow::Result<Unlocked> {
         let login = Login::parse(login)?;
-        let password = Password::parse(password.read(&format!("Password for {login}: "))?)?;
+        // Accounts that apps of other servers made may have shorter ones than are taken here.
+        let password = password.read(&format!("Password for {login}: "))?;
+        let password = Password::parse_any_length(password)?;
         Ok(self.accounts.unlock(&login, &password, now_ms(), None)?)
     }
 
@@ -175,6 +178,11 @@ impl House {
         let is_file = matches!(self.vaults, Vaults::Files(_));
         anyhow::ensure!(is_file, "this vault is in PostgreSQL, not in a file");
         Ok(vault.path(&self.data))
+    }
+
+    /// Where vaults work, for calls that wait for them themselves.
+    pub(crate) fn runtime(&self) -> &Handle {
+        self.runtime.handle()
     }
 
     /// Waits for what a vault does.
@@ -240,7 +248,7 @@ fn remove(arguments: &Remove, output: Output) -> anyhow::Result<()> {
 
 fn change(arguments: &Change, output: Output) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
-    let old = Password::parse(arguments.password.read("Present password: ")?)?;
+    let old = Password::parse_any_length(arguments.password.read("Present password: ")?)?;
     let new = arguments.new_password_file.as_deref();
     let new = Password::parse(password::read_new(new, "New password: ")?)?;
     let house = House::of_accounts(&arguments.data)?;

@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use crate::output::Output;
 use crate::{
-    account, benchmark, client, conflicts, doctor, history, inspect, phrase, postgres, serve,
-    status, sync, track, tune, vacuum, vault,
+    account, actual, benchmark, client, conflicts, doctor, history, inspect, phrase, postgres,
+    serve, status, sync, track, tune, vacuum, vault,
 };
 
 #[derive(Subcommand)]
@@ -13,6 +13,8 @@ pub(crate) enum Command {
     Serve(serve::Arguments),
     #[command(subcommand)]
     Account(account::Command),
+    #[command(subcommand)]
+    Actual(actual::Command),
     #[command(subcommand)]
     Client(client::Command),
     Track(track::Track),
@@ -40,6 +42,7 @@ impl Command {
         match self {
             Self::Serve(arguments) => serve::run(arguments, output),
             Self::Account(command) => account::run(command, output),
+            Self::Actual(command) => actual::run(&command, output),
             Self::Client(command) => client::run(command, output),
             Self::Track(arguments) => track::track(&arguments, output),
             Self::Untrack(arguments) => track::untrack(&arguments, output),

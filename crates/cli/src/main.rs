@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod actual;
 mod benchmark;
 mod client;
 mod clock;

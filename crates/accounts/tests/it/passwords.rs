@@ -37,6 +37,28 @@ fn an_unknown_login_is_answered_and_slowed_like_a_known_one() {
 }
 
 #[test]
+fn an_account_takes_another_login_with_all_that_it_has() {
+    let fixture = Fixture::new();
+    fixture.add("bob");
+    let ada = fixture.add("ada");
+    let device = fixture.accounts.register(&ada, None, NOW).unwrap();
+    let taken = fixture.accounts.rename(&ada, &login("bob"));
+    assert!(matches!(taken, Err(Error::AccountExists)), "{taken:?}");
+    fixture.accounts.rename(&ada, &login("eve")).unwrap();
+    let lost = fixture.accounts.unlock(&login("ada"), &password("ada"), NOW, None);
+    assert!(matches!(lost, Err(Error::WrongPassword)), "{lost:?}");
+    let unlocked = fixture.accounts.unlock(&login("eve"), &password("ada"), NOW, None).unwrap();
+    assert_eq!(unlocked.vault, ada.vault);
+    assert_eq!(fixture.accounts.authenticate(&device.token).unwrap().login, login("eve"));
+    // One that was made since is not touched.
+    fixture.accounts.remove(&login("eve")).unwrap();
+    fixture.add("ida");
+    let gone = fixture.accounts.rename(&ada, &login("eve"));
+    assert!(matches!(gone, Err(Error::NotFound)), "{gone:?}");
+    assert!(fixture.accounts.find(&login("ida")).is_ok());
+}
+
+#[test]
 fn a_login_exists_once_whatever_its_case() {
     let fixture = Fixture::new();
     let ada = fixture.add("ada");

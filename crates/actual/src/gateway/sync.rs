@@ -245,7 +245,7 @@ impl Answer {
         let bytes: usize = messages.iter().map(|message| message.content.len()).sum();
         let is_full = messages.len() >= count_max || bytes >= PAGE_BYTES_MAX;
         let last = messages.last().map(|message| message.timestamp);
-        self.next = last.filter(|_| is_full).and_then(following);
+        self.next = last.filter(|_| is_full).and_then(since::following);
         let mut page = BytesMut::with_capacity(bytes + 64 * messages.len() + self.merkle.len() + 8);
         let mut count = 0;
         for message in messages {
@@ -262,10 +262,4 @@ impl Answer {
         self.gate.services.sent(count);
         Ok(page.freeze())
     }
-}
-
-/// The smallest timestamp after this one.
-fn following(timestamp: Timestamp) -> Option<Timestamp> {
-    let number = u128::from_be_bytes(timestamp.to_bytes()) + 1;
-    Timestamp::from_bytes(&number.to_be_bytes()).ok()
 }

@@ -11,6 +11,7 @@ mod compare;
 mod flows;
 #[path = "../e2e/hex.rs"]
 mod hex;
+mod import;
 mod kills;
 mod layout;
 mod messages;

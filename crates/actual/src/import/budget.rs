@@ -1,0 +1,180 @@
+//! One budget on its way from the old server's files into a vault.
+//!
+//! # Invariants
+//! - A page of messages, and a piece of the file, is the most that is in memory; and the trie.
+//! - The record comes last: without it there is no budget.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use bytes::Bytes;
+use crdt::{Message, Timestamp};
+use rusqlite::{OptionalExtension, Rows as SqlRows};
+use sync_store::{Batch, BlobId, PieceId, Vault};
+
+use crate::content;
+use crate::gateway::PIECE_BYTES;
+use crate::import::error::Error;
+use crate::import::old_file::OldFile;
+use crate::import::published::{File, Published};
+use crate::import::report::{ImportedBudget, Progress, Rows};
+use crate::record::{Budget, BudgetFile};
+use crate::trie::Trie;
+
+/// Messages, and bytes of their contents, that are stored in one transaction.
+const PAGE_COUNT_MAX: usize = 10_000;
+const PAGE_BYTES_MAX: usize = 8 << 20;
+
+/// What the vault has of the messages, and what their trie is.
+#[derive(Default)]
+struct Taken {
+    count: u64,
+    bytes: u64,
+    not_canonical: Rows,
+    trie: Trie,
+    trie_fault: Option<String>,
+}
+
+pub(super) async fn take_over(
+    vault: &Vault,
+    published: &Published,
+    file: &File,
+    created_ms: u64,
+    progress: &mut Progress<'_>,
+) -> Result<ImportedBudget, Error> {
+    let blob = put_file(vault, &published.blob_path(file)).await?;
+    let taken = match published.group_path(file) {
+        Some(path) => put_messages(vault, &path, progress).await?,
+        None => Taken::default(),
+    };
+    let budget = Budget {
+        file_id: file.id.clone(),
+        group_id: file.group_id.clone(),
+        name: file.name.clone(),
+        format: file.format.clone(),
+        encrypt_meta: file.encrypt_meta.clone(),
+        key: file.key.clone(),
+        is_deleted: file.is_deleted,
+        file: blob,
+        created_ms,
+    };
+    let mut record = Vec::new();
+    budget.encode_header(&mut record);
+    taken.trie.encode(&mut record);
+    vault.exchange(Batch::default(), Arc::new(move |_, _| Ok(record.clone()))).await?;
+    Ok(ImportedBudget {
+        file_id: budget.file_id,
+        group_id: budget.group_id,
+        name: budget.name,
+        is_deleted: budget.is_deleted,
+        is_encrypted: budget.key.id.is_some(),
+        messages_count: taken.count,
+        messages_bytes: taken.bytes,
+        file_bytes: blob.map(|blob| blob.bytes),
+        trie_fault: taken.trie_fault,
+        not_canonical: taken.not_canonical,
+    })
+}
+
+/// Writes the budget's file in pieces; `None` if there is none.
+async fn put_file(vault: &Vault, path: &Path) -> Result<Option<BudgetFile>, Error> {
+    let error = || Error::io(path);
+    let mut file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(error()(source)),
+    };
+    let modified = file.metadata().and_then(|metadata| metadata.modified()).map_err(error())?;
+    // Rounded as Node does: the old server makes the file's entity tag of it.
+    let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let modified_ms = (modified.as_nanos() + 500_000) / 1_000_000;
+    let (blob, mut bytes) = (BlobId::generate(), 0);
+    for number in 0..PieceId::COUNT_MAX {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        (&mut file).take(PIECE_BYTES as u64).read_to_end(&mut piece).map_err(error())?;
+        if piece.is_empty() {
+            break;
+        }
+        bytes += piece.len() as u64;
+        vault.put_piece(PieceId { blob, number }, piece.into()).await?;
+    }
+    let modified_ms = u64::try_from(modified_ms).unwrap_or_default();
+    Ok(Some(BudgetFile { blob: blob.get(), bytes, modified_ms }))
+}
+
+/// Stores the messages of a group; none if its file was not made, as before the first sync.
+async fn put_messages(
+    vault: &Vault,
+    path: &Path,
+    progress: &mut Progress<'_>,
+) -> Result<Taken, Error> {
+    let Some(group) = OldFile::open(path)? else { return Ok(Taken::default()) };
+    let sql = "SELECT timestamp, is_encrypted, content FROM messages_binary ORDER BY timestamp";
+    let mut statement = group.db.prepare(sql).map_err(Error::old(path))?;
+    let mut rows = statement.query([]).map_err(Error::old(path))?;
+    let mut taken = Taken::default();
+    loop {
+        let before = taken.not_canonical.count;
+        let page = next_page(&mut rows, &mut taken).map_err(Error::old(path))?;
+        let skipped = taken.not_canonical.count - before;
+        if page.is_empty() && skipped == 0 {
+            break;
+        }
+        let count = page.len() as u64;
+        let as_it_is = Arc::new(|record: &[u8], _: &[Timestamp]| Ok(record.to_vec()));
+        vault.exchange(Batch::of_first(page), as_it_is).await?;
+        taken.count += count;
+        progress.add(count + skipped);
+    }
+    let sql = "SELECT merkle FROM messages_merkles";
+    let recorded = group.db.query_row(sql, [], |row| row.get::<_, Option<String>>(0)).optional();
+    let recorded = recorded.map_err(Error::old(path))?.flatten();
+    match check(recorded.as_deref(), &taken) {
+        Ok(trie) => taken.trie = trie,
+        Err(fault) => {
+            taken.trie.prune();
+            taken.trie_fault = Some(fault);
+        }
+    }
+    Ok(taken)
+}
+
+/// The next messages, which are noted in what is taken over.
+fn next_page(rows: &mut SqlRows<'_>, taken: &mut Taken) -> rusqlite::Result<Vec<Message>> {
+    let (mut page, mut bytes) = (Vec::new(), 0);
+    while page.len() < PAGE_COUNT_MAX && bytes < PAGE_BYTES_MAX {
+        let Some(row) = rows.next()? else { break };
+        // A text, but the old server's column takes anything.
+        let text = row.get_ref(0)?.as_bytes_or_null()?.unwrap_or_default();
+        let parsed = str::from_utf8(text).ok().and_then(|text| text.parse::<Timestamp>().ok());
+        let Some(timestamp) = parsed else {
+            taken.not_canonical.add(text);
+            continue;
+        };
+        let is_encrypted = row.get::<_, Option<i64>>(1)? == Some(1);
+        let bytes_of_app = row.get_ref(2)?.as_bytes_or_null()?.unwrap_or_default();
+        let content = content::pack(is_encrypted, &Bytes::copy_from_slice(bytes_of_app));
+        bytes += content.len();
+        taken.bytes += bytes_of_app.len() as u64;
+        taken.trie.insert(timestamp);
+        page.push(Message { timestamp, content });
+    }
+    Ok(page)
+}
+
+/// The recorded trie, if it stands for the messages that were taken over; else what is wrong.
+fn check(recorded: Option<&str>, taken: &Taken) -> Result<Trie, String> {
+    let trie = Trie::from_json(recorded.unwrap_or("{}")).map_err(|error| error.to_string())?;
+    let said = |root: Option<i32>| root.map_or("none".to_owned(), |hash| hash.to_string());
+    if trie.root() != taken.trie.root() {
+        let (recorded, computed) = (said(trie.root()), said(taken.trie.root()));
+        return Err(format!("its hash is {recorded}, that of the messages is {computed}"));
+    }
+    if taken.not_canonical.count > 0 {
+        return Err("it stands for messages that were left out".to_owned());
+    }
+    Ok(trie)
+}

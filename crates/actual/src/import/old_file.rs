@@ -1,0 +1,120 @@
+//! An SQLite file of a server that does not run.
+//!
+//! # Invariants
+//! - Nothing is written in the file's folder, not even by SQLite: no lock, no recovery.
+//! - What a server that was killed has left in a journal or a WAL counts: such a file is copied with
+//!   it, and the copy recovered.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use engine::{Encryption, Untouched, open_untouched};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::import::error::Error;
+
+/// What SQLite leaves beside a file that has to be recovered.
+const RECOVERED_FROM: [&str; 2] = ["-journal", "-wal"];
+
+pub(super) struct OldFile {
+    /// Closed before the copy is removed.
+    pub(super) db: Connection,
+    _copy: Option<TempDir>,
+}
+
+impl OldFile {
+    /// `None` if there is no such file.
+    pub(super) fn open(path: &Path) -> Result<Option<Self>, Error> {
+        if !path.try_exists().map_err(Error::io(path))? {
+            return Ok(None);
+        }
+        let has_content = |suffix: &&str| {
+            let side_file = with_suffix(path.as_os_str(), suffix);
+            fs::metadata(side_file).is_ok_and(|metadata| metadata.len() > 0)
+        };
+        if RECOVERED_FROM.iter().any(has_content) {
+            return Self::copy(path).map(Some);
+        }
+        let opened = open_untouched(path, &Encryption::None, Untouched::Immutable);
+        let (db, _) = opened.map_err(Error::old(path))?;
+        Ok(Some(Self { db, _copy: None }))
+    }
+
+    fn copy(path: &Path) -> Result<Self, Error> {
+        let folder = tempfile::tempdir().map_err(Error::io(path))?;
+        let copy = folder.path().join("copy");
+        fs::copy(path, &copy).map_err(Error::io(path))?;
+        for suffix in RECOVERED_FROM {
+            let side_file = with_suffix(path.as_os_str(), suffix);
+            if side_file.try_exists().map_err(Error::io(&side_file))? {
+                let copied = fs::copy(&side_file, with_suffix(copy.as_os_str(), suffix));
+                copied.map_err(Error::io(&side_file))?;
+            }
+        }
+        let db = Connection::open(&copy).map_err(Error::old(path))?;
+        Ok(Self { db, _copy: Some(folder) })
+    }
+}
+
+fn with_suffix(path: &OsStr, suffix: &str) -> PathBuf {
+    let mut path = path.to_owned();
+    path.push(suffix);
+    path.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    }
+
+    /// What is read of a file that a killed program has left as it is after `work`.
+    fn rows_after_a_kill(journal_mode: &str, work: &str) -> i64 {
+        let (lived, left) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let db = Connection::open(lived.path().join("a.sqlite")).unwrap();
+        db.pragma_update(None, "journal_mode", journal_mode).unwrap();
+        db.execute_batch("CREATE TABLE t (x)").unwrap();
+        db.execute_batch(work).unwrap();
+        for path in files(lived.path()).keys() {
+            fs::copy(path, left.path().join(path.file_name().unwrap())).unwrap();
+        }
+        let before = files(left.path());
+        let path = left.path().join("a.sqlite");
+        let old = OldFile::open(&path).unwrap().unwrap();
+        let rows = old.db.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+        drop(old);
+        assert_eq!(files(left.path()), before);
+        rows
+    }
+
+    #[test]
+    fn what_a_killed_program_has_left_is_read_and_stays() {
+        let spilled = "PRAGMA cache_size = 1; BEGIN;
+            WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 2000)
+            INSERT INTO t SELECT randomblob(100) FROM n";
+        // What was not committed does not count, though its pages are in the file.
+        assert_eq!(rows_after_a_kill("delete", spilled), 0);
+        assert_eq!(rows_after_a_kill("delete", "INSERT INTO t VALUES (1)"), 1);
+        assert_eq!(rows_after_a_kill("wal", "INSERT INTO t VALUES (1), (2)"), 2);
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_no_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sqlite");
+        assert!(OldFile::open(&path).unwrap().is_none());
+        fs::write(&path, "no database".repeat(100)).unwrap();
+        let count = OldFile::open(&path).map(|old| {
+            let db = old.unwrap().db;
+            db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+        });
+        assert!(!matches!(count, Ok(Ok(_))));
+    }
+}

@@ -1,0 +1,34 @@
+//! Whether a password is the one that the published server has the hash of.
+
+use argon2::{Argon2, PasswordVerifier};
+
+/// As the published server does: its hashes are argon2's, or from older releases bcrypt's, which
+/// reads no more than 72 bytes. A hash that cannot be read is nobody's.
+pub(super) fn is_right(password: &str, hash: &str) -> bool {
+    if hash.starts_with("$argon2") {
+        Argon2::default().verify_password(password.as_bytes(), hash).is_ok()
+    } else {
+        bcrypt::verify(password, hash).unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_right;
+
+    /// Made by the packages `argon2` 0.44 and `bcrypt` 6 that the published server uses.
+    #[test]
+    fn both_kinds_of_hashes() {
+        let argon2 = "$argon2id$v=19$m=47104,t=1,p=1$JpHJQSv2O4+4DC9GDsQ4vw$\
+                      wLO2p/cfWTopjuKP0AO651G6ef3+FZHQwnH5jr69pvw";
+        let bcrypt = "$2b$05$eg1vLBSkqLI8YdF5NDDTxeC6PkMikOzg5NfZk/cT2Ehft968hOO1i";
+        for hash in [argon2, bcrypt] {
+            assert!(is_right("correct horse ☂", hash), "{hash}");
+            assert!(!is_right("correct horse", hash), "{hash}");
+            assert!(!is_right("", hash), "{hash}");
+        }
+        for hash in ["", "correct horse ☂", "$argon2id$", "$2b$10$"] {
+            assert!(!is_right("correct horse ☂", hash), "{hash}");
+        }
+    }
+}

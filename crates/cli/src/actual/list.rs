@@ -1,0 +1,74 @@
+//! `warren actual list`: the budgets of an account.
+
+use actual::inventory::{Listed, list};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::account::{House, Place};
+use crate::actual::Shown;
+use crate::output::{Output, Verdict};
+use crate::password::Source;
+
+/// List the budgets of Actual Budget's apps, deleted ones, too.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren actual list --data /srv/warren\n  \
+                        warren actual list --verify --password-file secret.txt --json")]
+pub(crate) struct List {
+    /// The account that has them.
+    #[arg(long, default_value = "actual", value_name = "LOGIN")]
+    login: String,
+    /// Compare each budget's trie with its messages; exit with 2 if one differs.
+    #[arg(long)]
+    verify: bool,
+    #[command(flatten)]
+    password: Source,
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(arguments: &List, output: Output) -> anyhow::Result<()> {
+    let house = House::open(&arguments.place)?;
+    let unlocked = house.unlock(&arguments.login, &arguments.password)?;
+    let (accounts, vaults, runtime) = (&house.accounts, &house.vaults, house.runtime());
+    let budgets = list(accounts, vaults, runtime, &unlocked, arguments.verify)?;
+    for listed in &budgets {
+        output.line(format_args!("{}", describe(listed)));
+    }
+    output.value(&budgets.iter().map(to_json).collect::<Vec<_>>())?;
+    let is_wrong = |listed: &Listed| listed.is_verified == Some(false);
+    if budgets.iter().any(is_wrong) { Err(Verdict(2).into()) } else { Ok(()) }
+}
+
+fn describe(listed: &Listed) -> String {
+    let budget = &listed.budget;
+    let shown = Shown {
+        name: budget.name.as_deref(),
+        file_id: &budget.file_id,
+        messages_count: listed.messages_count,
+        file_bytes: budget.file.map(|file| file.bytes),
+        is_encrypted: budget.key.id.is_some(),
+        is_deleted: budget.is_deleted,
+        is_reset: budget.group_id.is_none(),
+    };
+    let verified = match listed.is_verified {
+        Some(true) => "; trie verified",
+        Some(false) => "; the trie is not that of the messages: choose Reset sync in an app",
+        None => "",
+    };
+    shown.line() + verified
+}
+
+fn to_json(listed: &Listed) -> Value {
+    let budget = &listed.budget;
+    json!({
+        "file_id": budget.file_id,
+        "group_id": budget.group_id,
+        "name": budget.name,
+        "is_encrypted": budget.key.id.is_some(),
+        "is_deleted": budget.is_deleted,
+        "messages_count": listed.messages_count,
+        "messages_bytes": listed.messages_bytes,
+        "file_bytes": budget.file.map(|file| file.bytes),
+        "is_verified": listed.is_verified,
+    })
+}
