@@ -80,19 +80,20 @@ pub(crate) fn media_type(headers: &HeaderMap) -> String {
 }
 
 /// The body, if it is one of those that are bytes to the published server: messages or a file.
-/// `otherwise` if it is not; JSON that is none is refused as such.
+/// Else a refusal, in this order: JSON that is none, a token that is nobody's, `otherwise`.
 pub(crate) async fn raw(
     gate: &Arc<Gate>,
     request: Request,
     otherwise: Fault,
 ) -> Result<Body, Fault> {
-    match media_type(request.headers()).as_str() {
-        SYNC_MEDIA_TYPE | UPLOAD_MEDIA_TYPE => Ok(request.into_body()),
-        _ => {
-            Form::from_request(request, gate).await?;
-            Err(otherwise)
-        }
+    let headers = request.headers();
+    if [SYNC_MEDIA_TYPE, UPLOAD_MEDIA_TYPE].contains(&media_type(headers).as_str()) {
+        return Ok(request.into_body());
     }
+    let headers = headers.clone();
+    let form = Form::from_request(request, gate).await?;
+    gate.session(&headers, form.token()).await?;
+    Err(otherwise)
 }
 
 /// Reads a body to its end. Each part of it must come in time, not the whole: uplinks are slow.
