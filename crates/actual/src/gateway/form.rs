@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -98,7 +98,9 @@ pub(crate) async fn raw(
 
 /// Reads a body to its end. Each part of it must come in time, not the whole: uplinks are slow.
 pub(crate) async fn read(gate: &Gate, mut body: Body, bytes_max: usize) -> Result<Bytes, Fault> {
-    let mut bytes = BytesMut::new();
+    // What the head promises, so that a long body is not moved while it grows.
+    let promised = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut bytes = BytesMut::with_capacity(promised.min(bytes_max));
     while let Some(data) = next(gate, &mut body).await? {
         if data.len() > bytes_max - bytes.len() {
             return Err(Fault::TooLarge);
