@@ -24,7 +24,8 @@ use crate::postgres::Database;
     after_help = "Example:\n  warren serve --data ./data\n  warren serve --listen 0.0.0.0:4600 \
                         --data /srv/warren --admin-token-file token.txt\n  warren serve \
                         --account-messages-max 1000000 --account-devices-max 20\n  \
-                        warren serve --data /srv/warren --postgres-file url.txt\n\n\
+                        warren serve --data /srv/warren --postgres-file url.txt\n  \
+                        warren serve --actual 127.0.0.1:5006 --actual-web package/build\n\n\
                         Put a TLS-terminating proxy in front where the network is not yours."
 )]
 pub(crate) struct Arguments {
@@ -57,11 +58,11 @@ pub(crate) struct Arguments {
     connections_max: Option<usize>,
     #[command(flatten)]
     limits: Limits,
-    #[command(flatten)]
-    actual: actual::Actual,
     /// What to log: error, warn, info, debug, trace, or a filter by module.
     #[arg(long, default_value = "info", value_name = "FILTER")]
     log: String,
+    #[command(flatten)]
+    actual: actual::Actual,
 }
 
 /// What an account may hold, unless `warren account limit` says otherwise for it.

@@ -1,6 +1,6 @@
 //! `warren actual import`: what the published server had, Warren has, and its apps cannot tell.
 
-mod old;
+pub(crate) mod old;
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
@@ -32,7 +32,7 @@ fn json_of(output: &Output) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-fn import(old: &Path, data: &Path) -> Value {
+pub(crate) fn import(old: &Path, data: &Path) -> Value {
     let output = command(old, data, PASSWORD).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     json_of(&output)["report"].take()
@@ -48,7 +48,7 @@ fn refused(old: &Path, data: &Path, password: &str) -> (String, String) {
 }
 
 /// Warren, stopped, without any data.
-fn empty_warren() -> Target {
+pub(crate) fn empty_warren() -> Target {
     let mut warren = Target::warren();
     warren.kill();
     fs::remove_dir_all(warren.data()).unwrap();

@@ -23,5 +23,6 @@ mod proxy;
 mod recorded;
 mod report;
 mod restarted;
+mod switch;
 mod target;
 mod web;

@@ -90,6 +90,12 @@ impl Target {
         assert_eq!(status.code(), None, "it had ended by itself: {status}\n{}", self.log());
     }
 
+    /// From its next start on it listens where the other one does, which must not run then.
+    pub(crate) fn move_to(&mut self, other: &Self) {
+        self.port = other.port;
+        self.address.clone_from(&other.address);
+    }
+
     /// Starts it on what it stored, where it listened before. It must have been killed.
     pub(crate) fn restart(&mut self) {
         assert!(self.child.is_none(), "{:?} runs", self.kind);

@@ -13,7 +13,7 @@ use crate::messages::{SyncAnswer, SyncAsked};
 use crate::names::Names;
 use crate::target::Target;
 
-pub(super) const PASSWORD: &str = "correct horse ☂";
+pub(crate) const PASSWORD: &str = "correct horse ☂";
 /// All that it has, in the order in which they were made.
 pub(super) const BUDGETS: [&str; 5] = [MAIN, SECRET, RESET, DELETED, FRESH];
 /// Its trie depends on the order in which its messages arrived.

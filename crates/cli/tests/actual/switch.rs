@@ -1,0 +1,43 @@
+//! The published apps while their server is exchanged under them, for Warren and back.
+
+use crate::client::{Client, Library};
+use crate::import::old::PASSWORD;
+use crate::import::{empty_warren, import};
+use crate::target::Target;
+
+#[test]
+fn apps_go_on_with_warren_and_back_on_the_published_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut published = Target::published();
+    let address = published.address().to_owned();
+    let sign_in =
+        |name| Client::sign_in(Library::Api, &address, PASSWORD, &folder.path().join(name));
+    let mut ada = sign_in("ada");
+    let place = ada.create("Home");
+    ada.account("Bank");
+    ada.import("Bank", 0, 20);
+    ada.sync();
+
+    published.kill();
+    // Nobody is there to take these.
+    ada.import("Bank", 20, 5);
+    let mut warren = empty_warren();
+    import(&published.data(), &warren.data());
+    warren.move_to(&published);
+    warren.restart();
+    // She has not logged in again, nor has she downloaded anything.
+    ada.sync();
+    let mut ben = sign_in("ben");
+    ben.open(&place, None);
+    let state = ben.state();
+    state.check_equal(&ada.state());
+    assert_eq!(state.imported("Bank"), (0..25).collect::<Vec<_>>());
+
+    warren.kill();
+    published.restart();
+    // The old server has not seen the last five, and gets them from whoever has them.
+    ada.sync();
+    let mut cleo = sign_in("cleo");
+    cleo.open(&place, None);
+    cleo.state().check_equal(&state);
+}
