@@ -35,8 +35,14 @@ pub(crate) enum Purpose {
     Record,
 }
 
-/// Plays every scenario, on a fresh server unless it continues another.
-pub(crate) fn play_all(files: &mut [CaseFile], kind: Kind, purpose: Purpose) -> Vec<Failure> {
+/// Plays every scenario, on a fresh server unless it continues another. `options` are for
+/// `warren serve`.
+pub(crate) fn play_all(
+    files: &mut [CaseFile],
+    kind: Kind,
+    options: &[&str],
+    purpose: Purpose,
+) -> Vec<Failure> {
     let mut groups: Vec<Vec<(String, &mut Scenario)>> = Vec::new();
     for file in files {
         let name = file.name();
@@ -56,7 +62,7 @@ pub(crate) fn play_all(files: &mut [CaseFile], kind: Kind, purpose: Purpose) -> 
                 loop {
                     let next = waiting.lock().unwrap().next();
                     let Some((place, group)) = next else { break };
-                    let target = Target::start(kind, &[]);
+                    let target = Target::start(kind, options);
                     let mut player = Player::new(target.address(), kind, purpose);
                     for (title, scenario) in group {
                         player.play(scenario, &title);

@@ -12,8 +12,9 @@ use crate::report::report;
 use crate::target::Kind;
 
 #[track_caller]
-fn check(kind: Kind) {
-    let failures = report(&play_all(&mut CaseFile::read_all(), kind, Purpose::Compare));
+fn check(kind: Kind, options: &[&str]) {
+    let files = &mut CaseFile::read_all();
+    let failures = report(&play_all(files, kind, options, Purpose::Compare));
     assert!(failures.is_empty(), "{kind:?}:\n{failures}");
 }
 
@@ -21,16 +22,23 @@ fn check(kind: Kind) {
 fn published() {
     if std::env::var_os("WARREN_RECORD").is_some() {
         let mut files = CaseFile::read_all();
-        let failures = report(&play_all(&mut files, Kind::Published, Purpose::Record));
+        let failures = report(&play_all(&mut files, Kind::Published, &[], Purpose::Record));
         assert!(failures.is_empty(), "{failures}");
         files.iter().for_each(CaseFile::write);
     }
-    check(Kind::Published);
+    check(Kind::Published, &[]);
 }
 
 #[test]
 fn warren() {
-    check(Kind::Warren);
+    check(Kind::Warren, &[]);
+}
+
+/// All servers in one database: their vaults have names of their own.
+#[test]
+fn warren_on_postgres() {
+    let lab = postgres_lab::Server::start_temporary(&["fsync=off"]).unwrap();
+    check(Kind::Warren, &["--postgres", &lab.url("postgres")]);
 }
 
 /// Answers each connection's request with the next of these texts; returns its address.
