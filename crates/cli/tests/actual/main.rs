@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod answer;
+mod answers;
 mod cases;
 mod client;
 mod compare;
