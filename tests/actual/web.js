@@ -87,6 +87,9 @@ serve({
     const entered = page.getByTestId('new-transaction');
     await fill(entered, 'notes', notes);
     await fill(entered, 'debit', payment);
+    // A click that comes before the page has taken over what was typed adds nothing.
+    const typed = entered.filter({ hasText: notes }).filter({ hasText: payment });
+    await typed.waitFor();
     await entered.getByTestId('add-button').click();
     await entered.getByTestId('cancel-button').click();
     await row(notes).waitFor();

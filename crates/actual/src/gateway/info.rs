@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::Gate;
 use crate::gateway::fault::Fault;
+use crate::gateway::form::Form;
 use crate::gateway::said::Said;
 
 /// The release of the published server that this gateway is held to; apps compare it with theirs.
@@ -43,4 +44,14 @@ pub(crate) async fn users(
 ) -> Result<Said, Fault> {
     gate.session(&headers, None).await?;
     Ok(Said(Value::Array(Vec::new())))
+}
+
+/// Whether there is access to banks through a service: there is none.
+pub(crate) async fn no_bank(
+    State(gate): State<Arc<Gate>>,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Said, Fault> {
+    gate.session(&headers, form.token()).await?;
+    Ok(Said(json!({"status": "ok", "data": {"configured": false}})))
 }

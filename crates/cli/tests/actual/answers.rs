@@ -107,6 +107,21 @@ fn answers_come_in_pages_without_what_the_request_brought() {
 }
 
 #[test]
+fn no_bank_is_set_up() {
+    let target = Target::warren();
+    let app = App::new(&target);
+    for service in ["akahu", "enablebanking", "gocardless", "pluggyai", "simplefin"] {
+        let request = app.agent.post(format!("{}/{service}/status", app.address));
+        let request = request.content_type("application/json");
+        let mut answer = request.send(json!({"token": app.token}).to_string()).unwrap();
+        let answer = answer.body_mut().read_to_string().unwrap();
+        let expected = r#"{"data":{"configured":false},"status":"ok"}"#;
+        assert_eq!(answer, expected, "{service}");
+        assert_eq!(app.post(&format!("/{service}/status"), &json!({})).0, 401);
+    }
+}
+
+#[test]
 fn a_login_too_many_ends_the_one_that_was_used_longest_ago() {
     let target = Target::start(Kind::Warren, &["--account-devices-max", "3"]);
     let app = App::new(&target);
