@@ -1,0 +1,226 @@
+/**
+ * What a page sees: one database, ordinary SQL, and how it stands with the server.
+ *
+ * Every call may be made in every tab; one tab's worker owns the file and does the work.
+ * Failures are {@link WarrenError}s, told apart by their code.
+ */
+
+export type SqlValue = null | number | bigint | string | boolean | Uint8Array;
+export type Row = Readonly<Record<string, SqlValue>>;
+
+/** What to open, and how. */
+export interface OpenOptions {
+  /** The database's name in this origin: `a`–`z`, `0`–`9`, `-`, `_`. */
+  readonly name: string;
+  /**
+   * SQL that makes the tables. As a list: migrations, each run once and in order, counted in
+   * `PRAGMA user_version`.
+   */
+  readonly schema: string | readonly string[];
+  /** Tables that sync; more with {@link Database.track}. */
+  readonly track?: readonly string[];
+  /** The server's address; the page's own origin if left out. */
+  readonly server?: string;
+  /** Encrypts the file: 32 random bytes, or a passphrase that the key is derived from. */
+  readonly key?: Uint8Array | string;
+  /** Sync by itself when something changed here or there; `true` unless told otherwise. */
+  readonly autoSync?: boolean;
+}
+
+export type Unsubscribe = () => void;
+
+/** Something that changes, and can be listened to. */
+export interface Observable<T> {
+  readonly value: T;
+  /** Calls at once with the present value, and again after each change. */
+  subscribe(listener: (value: T) => void): Unsubscribe;
+}
+
+/** A query whose rows are told anew whenever a table that it reads has changed. */
+export interface LiveQuery<T extends Row> {
+  (onRows: (rows: readonly T[]) => void, onError?: (error: WarrenError) => void): Unsubscribe;
+  readonly sql: string;
+  readonly parameters: readonly SqlValue[];
+}
+
+/** What runs SQL: the database, or a transaction. */
+export interface Queries {
+  /** Runs one statement; the values become bound parameters. */
+  sql<T extends Row = Row>(text: TemplateStringsArray, ...values: SqlValue[]): Promise<T[]>;
+  /** The same, the text and its parameters apart. */
+  query<T extends Row = Row>(sql: string, parameters?: readonly SqlValue[]): Promise<Result<T>>;
+  /** One statement for each list of parameters, in one transaction; for many rows. */
+  executeMany(sql: string, parameters: readonly (readonly SqlValue[])[]): Promise<number>;
+}
+
+export interface Result<T extends Row = Row> {
+  readonly rows: T[];
+  /** Rows inserted, updated or deleted. */
+  readonly changes: number;
+}
+
+export interface Database extends Queries {
+  readonly name: string;
+  readonly status: Observable<Status>;
+
+  live<T extends Row = Row>(text: TemplateStringsArray, ...values: SqlValue[]): LiveQuery<T>;
+  /** The same, the text and its parameters apart. */
+  liveQuery<T extends Row = Row>(sql: string, parameters?: readonly SqlValue[]): LiveQuery<T>;
+  /** All or nothing; nobody else's statements run in between. */
+  transaction<T>(work: (tx: Queries) => Promise<T>): Promise<T>;
+
+  /** Begins to sync these tables, with the rows that they have. */
+  track(...tables: string[]): Promise<void>;
+  /** Syncs now. Where another sync is running, waits for it and then syncs. */
+  sync(options?: SyncOptions): Promise<SyncReport>;
+
+  /** Makes an account, and registers this device. */
+  signUp(credentials: Credentials): Promise<void>;
+  /** Registers this device; also again, after it was revoked. */
+  signIn(credentials: Credentials): Promise<void>;
+  /** Ends this device's registration. Its rows stay; changes not sent yet are sent after the next
+   * {@link signIn}. */
+  signOut(): Promise<void>;
+  changePassword(change: PasswordChange): Promise<void>;
+  devices(): Promise<Device[]>;
+  revoke(deviceId: string): Promise<void>;
+
+  /** The words that the other devices need, or `undefined` without end-to-end encryption. */
+  phrase(): Promise<string | undefined>;
+  /** Encrypts from end to end, before the first sync, and returns the 24 words. */
+  createPhrase(): Promise<string>;
+  /** Gives this device the other devices' words. */
+  usePhrase(words: string): Promise<void>;
+
+  history(table: string, ...key: SqlValue[]): Promise<HistoryEntry[]>;
+  conflicts(): Promise<Conflict[]>;
+  /** Puts a lost edit back. */
+  restore(conflictId: string): Promise<void>;
+  /** How the server and the other devices stand beside this one. */
+  receipt(): Promise<Receipt>;
+
+  /** The database file, as SQLite knows it; encrypted if it is here. */
+  export(): Promise<Uint8Array>;
+  /** Replaces the database by a file; it becomes a device of its own. */
+  import(file: Uint8Array): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Credentials {
+  readonly login: string;
+  readonly password: string;
+  /** What people call this device. */
+  readonly device?: string;
+}
+
+export interface PasswordChange {
+  readonly password: string;
+  readonly newPassword: string;
+}
+
+export interface SyncOptions {
+  readonly onProgress?: (progress: Progress) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Messages received or sent, of how many; or merged and shown, of an unknown number (0). */
+export interface Progress {
+  readonly stage: "received" | "sent" | "applied";
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface SyncReport {
+  readonly sent: number;
+  readonly received: number;
+  /** Whether both sides hold the same set. */
+  readonly equal: boolean;
+  readonly repaired: boolean;
+  /** Messages that were received, are kept, and are not shown. */
+  readonly refused: number;
+}
+
+/** How the database stands. */
+export interface Status {
+  /** Where the file is. `memory`: it is lost when the last tab closes, and `warning` says why. */
+  readonly storage: "opfs" | "memory";
+  readonly warning?: string;
+  /** Whether this tab's worker owns the file. */
+  readonly isOwner: boolean;
+  readonly account?: { readonly server: string; readonly login: string };
+  readonly sealed: boolean;
+  /** Changes that the server has yet to get. */
+  readonly unsent: number;
+  readonly sync: SyncState;
+  /** When a sync last ended well, in milliseconds since 1970. */
+  readonly syncedMs?: number;
+}
+
+/**
+ * - `local`: no account.
+ * - `inStep`: both sides held the same set when they last spoke, and nothing changed here since.
+ * - `pending`: changes wait for the next sync, which is about to begin.
+ * - `offline`: the server cannot be reached; it is tried again by itself.
+ * - `failed`: the server refuses, or the file does; somebody has to do something.
+ */
+export type SyncState =
+  | { readonly phase: "local" | "inStep" | "pending" }
+  | { readonly phase: "syncing"; readonly progress?: Progress }
+  | { readonly phase: "offline"; readonly retryMs: number; readonly error: ErrorInfo }
+  | { readonly phase: "failed"; readonly error: ErrorInfo };
+
+export interface ErrorInfo {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** As `GET /v1/clients` has it (Format 3). */
+export interface Device {
+  readonly id: string;
+  readonly name: string;
+  readonly isCurrent: boolean;
+  /** 0 if never. */
+  readonly seenMs: number;
+  readonly createdMs: number;
+  readonly unsent: number;
+  readonly behind: number;
+}
+
+export interface Receipt {
+  readonly serverCount: number;
+  readonly knownCount: number;
+  readonly toSend: number;
+  readonly toFetch: number;
+  readonly equal: boolean;
+  readonly devices: readonly Device[];
+}
+
+export interface HistoryEntry {
+  readonly timestamp: string;
+  readonly timeMs: number;
+  readonly device: string;
+  readonly deleted: boolean;
+  readonly cells: Row;
+}
+
+export interface Conflict {
+  readonly id: string;
+  readonly table: string;
+  readonly key: readonly SqlValue[];
+  readonly device: string;
+  readonly timeMs: number;
+  /** What was lost, and what is there instead. */
+  readonly lost: Row;
+  readonly kept: Row;
+}
+
+/** What went wrong; programs go by the code. */
+export class WarrenError extends Error {
+  override readonly name = "WarrenError";
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
