@@ -78,7 +78,7 @@ impl Replica {
     /// of it, which wins. `id` may be shortened.
     pub fn restore(&self, id: &str, now_ms: u64) -> Result<Conflict> {
         // It is a user's write, so the table's rules are the user's.
-        self.transaction_under(&Rules { triggers: false, foreign_keys: true }, |db| {
+        self.transaction_under(Rules { triggers: false, foreign_keys: true }, |db| {
             track::follow_schema(db, now_ms)?;
             let found = pick(find(db)?, id)?;
             set_triggers(db, true)?;

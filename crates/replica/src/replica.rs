@@ -84,7 +84,7 @@ impl Replica {
         db.busy_timeout(BUSY_TIMEOUT)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
         db.pragma_update(None, "cache_size", CACHE_KIB_NEGATIVE)?;
-        Rules::OWN.replace(&Rules::of(&db)?, &db)?;
+        Rules::OWN.replace(Rules::of(&db)?, &db)?;
         Ok(Self { db, path: path.to_owned() })
     }
 
@@ -129,17 +129,17 @@ impl Replica {
 
     /// Runs `work` in one write transaction, in which nothing is done but what it says.
     pub(crate) fn transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.transaction_under(&Rules::OWN, work)
+        self.transaction_under(Rules::OWN, work)
     }
 
     /// Runs `work` in one write transaction, under these rules from before its beginning.
     pub(crate) fn transaction_under<T>(
         &self,
-        rules: &Rules,
+        rules: Rules,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
         let before = Rules::of(&self.db)?;
-        rules.replace(&before, &self.db)?;
+        rules.replace(before, &self.db)?;
         let result = self.in_transaction(work);
         before.replace(rules, &self.db)?;
         result

@@ -28,7 +28,7 @@ impl Rules {
     }
 
     /// Puts these in the place of `others`. Foreign keys stay as they are within a transaction.
-    pub(crate) fn replace(&self, others: &Self, db: &Connection) -> Result<()> {
+    pub(crate) fn replace(self, others: Self, db: &Connection) -> Result<()> {
         if self.triggers != others.triggers {
             set_triggers(db, self.triggers)?;
         }
