@@ -187,6 +187,22 @@ impl Accounts {
         })
     }
 
+    /// Whether a secret is right that is no account's, the operator's say. Wrong ones are slowed
+    /// with the failed logins from the same address.
+    pub fn check_secret(
+        &self,
+        address: IpAddr,
+        now_ms: u64,
+        is_right: impl FnOnce() -> bool,
+    ) -> Result<bool> {
+        let attempt = self.throttle.begin(None, Some(address), now_ms)?;
+        let is_right = is_right();
+        if is_right {
+            attempt.succeed();
+        }
+        Ok(is_right)
+    }
+
     /// Removes the account and its devices. The vaults' files are the caller's to delete, the
     /// account's own first in the list; nothing opens them any more.
     pub fn remove(&self, login: &Login) -> Result<Vec<VaultId>> {
@@ -216,7 +232,7 @@ impl Accounts {
         now_ms: u64,
         address: Option<IpAddr>,
     ) -> Result<(Unlocked, PasswordWrap)> {
-        let attempt = self.throttle.begin(login, address, now_ms)?;
+        let attempt = self.throttle.begin(Some(login), address, now_ms)?;
         let proven = self.try_password(login, password);
         match &proven {
             Ok(_) => attempt.succeed(),
@@ -273,12 +289,12 @@ impl Lock {
     }
 }
 
-const SUMMARY: &str = "
+pub(crate) const SUMMARY: &str = "
     SELECT id, login, vault, created_ms, (SELECT count(*) FROM client WHERE account_id = account.id),
         messages_max, bytes_max, clients_max
     FROM account";
 
-fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
+pub(crate) fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
     Ok(AccountSummary {
         account: AccountId(row.get(0)?),
         login: login_of_column(&row.get::<_, String>(1)?)?,
