@@ -34,6 +34,8 @@ pub struct Accounts {
     pub(crate) database: Arc<Database>,
     kdf: KdfCost,
     throttle: Throttle,
+    /// Of secrets that are no account's: who guesses logins keeps no operator out.
+    secrets: Throttle,
     /// Devices of an account that has no limit of its own.
     pub(crate) clients_max: u32,
 }
@@ -79,7 +81,8 @@ impl Accounts {
     pub fn open(databases: &Databases, data: &Path, kdf: KdfCost) -> Result<Self> {
         let database = schema::open(databases, data)?;
         let clients_max = CLIENTS_COUNT_DEFAULT;
-        Ok(Self { database, kdf, throttle: Throttle::new(), clients_max })
+        let [throttle, secrets] = [Throttle::new(), Throttle::new()];
+        Ok(Self { database, kdf, throttle, secrets, clients_max })
     }
 
     /// With another limit for the devices of accounts that have none of their own.
@@ -187,15 +190,15 @@ impl Accounts {
         })
     }
 
-    /// Whether a secret is right that is no account's, the operator's say. Wrong ones are slowed
-    /// with the failed logins from the same address.
+    /// Whether a secret is right that is no account's, the operator's say. Wrong ones are slowed by
+    /// address, as failed logins are, but apart from them.
     pub fn check_secret(
         &self,
         address: IpAddr,
         now_ms: u64,
         is_right: impl FnOnce() -> bool,
     ) -> Result<bool> {
-        let attempt = self.throttle.begin(None, Some(address), now_ms)?;
+        let attempt = self.secrets.begin(None, Some(address), now_ms)?;
         let is_right = is_right();
         if is_right {
             attempt.succeed();

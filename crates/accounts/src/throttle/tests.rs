@@ -90,7 +90,8 @@ fn a_success_clears_the_account() {
 #[test]
 fn a_burst_gets_no_further_than_a_row() {
     let (throttle, ada) = (Throttle::new(), login("ada"));
-    let running: Vec<_> = (0..100).map_while(|_| throttle.begin(Some(&ada), None, START).ok()).collect();
+    let running: Vec<_> =
+        (0..100).map_while(|_| throttle.begin(Some(&ada), None, START).ok()).collect();
     assert_eq!(running.len(), 5);
     drop(running);
     assert_eq!(fail(&throttle, &ada, None, START), Some(1));
