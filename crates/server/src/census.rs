@@ -31,7 +31,7 @@ pub(crate) struct Counted {
     /// The vaults' files; `None` if they have none of their own.
     pub(crate) files: Option<HashMap<VaultId, FileSizes>>,
     /// Milliseconds since 1970.
-    pub(crate) counted_ms: u64,
+    pub(crate) at_ms: u64,
     ended: Instant,
     took: Duration,
 }
@@ -53,11 +53,11 @@ impl Census {
 
 impl Counted {
     fn now(app: &App) -> Result<Self, Refusal> {
-        let (began, counted_ms) = (clock::now(), clock::now_ms());
+        let (began, at_ms) = (clock::now(), clock::now_ms());
         let count = app.accounts.count()?;
         let files = app.vaults.sizes()?.map(HashMap::from_iter);
         let ended = clock::now();
-        Ok(Self { count, files, counted_ms, ended, took: ended - began })
+        Ok(Self { count, files, at_ms, ended, took: ended - began })
     }
 
     /// Of all files together, without their WALs; and of those.

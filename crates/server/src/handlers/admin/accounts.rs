@@ -95,6 +95,7 @@ struct Account {
 }
 
 #[derive(Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "what is called so everywhere else")]
 struct AccountLimits {
     messages_max: Option<u64>,
     bytes_max: Option<u64>,

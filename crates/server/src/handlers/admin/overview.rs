@@ -161,7 +161,7 @@ fn overview_of(app: &App) -> Result<Overview, Refusal> {
             count: files.len() as u64,
             bytes,
             wal_bytes,
-            counted_ms: counted.counted_ms,
+            counted_ms: counted.at_ms,
         }),
         open: Open::of(app),
         connections,
