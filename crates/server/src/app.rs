@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::error::{Overload, Refusal, Result};
 use crate::listeners::Listeners;
 use crate::metrics::Metrics;
+use crate::site::Site;
 
 /// How long a login or a comparison waits for its turn. Longer than a device would, so that a burst is served, not
 /// refused.
@@ -33,6 +34,7 @@ pub(crate) struct App {
     pub(crate) vaults: Vaults,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) metrics: Metrics,
+    pub(crate) site: Site,
     /// Connections that there is room for, on all listeners together.
     pub(crate) connections: Arc<Semaphore>,
     passwords: Arc<Semaphore>,
@@ -55,6 +57,7 @@ impl App {
         Ok(Self {
             listeners: Arc::new(Listeners::new(of_account, of_all)),
             metrics: Metrics::new(),
+            site: Site::new(config.site),
             connections: turns(config.connections_max),
             passwords: turns(cores),
             comparisons: turns(cores),
