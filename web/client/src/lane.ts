@@ -1,0 +1,50 @@
+/** One at a time, in order of arrival, and so many waiting at most. */
+import { failure } from "./errors.js";
+
+export interface Lane {
+  /** Waits for its turn; what comes back ends it. */
+  take(): Promise<() => void>;
+  /** Its turn if nobody has it, else `undefined`. */
+  takeNow(): (() => void) | undefined;
+}
+
+export function lane(waitingMax: number): Lane {
+  const waiting: (() => void)[] = [];
+  let isTaken = false;
+  const turn = (): (() => void) => {
+    let isMine = true;
+    return () => {
+      if (!isMine) {
+        return;
+      }
+      isMine = false;
+      const next = waiting.shift();
+      if (next === undefined) {
+        isTaken = false;
+      } else {
+        next();
+      }
+    };
+  };
+  const takeNow = (): (() => void) | undefined => {
+    if (isTaken) {
+      return undefined;
+    }
+    isTaken = true;
+    return turn();
+  };
+  return {
+    takeNow,
+    async take() {
+      const free = takeNow();
+      if (free !== undefined) {
+        return free;
+      }
+      if (waiting.length >= waitingMax) {
+        throw failure("busy", `${waitingMax} calls are waiting for the file already`);
+      }
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return turn();
+    },
+  };
+}
