@@ -1,6 +1,7 @@
 /** The calls about accounts and devices: JSON over HTTP, Format 3. */
 import { WarrenError, type Device } from "./api.js";
 import { failure } from "./errors.js";
+import { toDevice, type ClientJson } from "./json.js";
 
 /** A password hash waits for its turn on the server, for 20 s at most. */
 const REQUEST_MS_MAX = 60_000;
@@ -30,28 +31,10 @@ export async function changePassword(
   await ask({ server }, { method: "PUT", path: "/v1/accounts/password", body });
 }
 
-interface ClientJson {
-  readonly client_id: string;
-  readonly name: string;
-  readonly current: boolean;
-  readonly seen_ms: number;
-  readonly created_ms: number;
-  readonly unsent: number;
-  readonly behind: number;
-}
-
 export async function listDevices(remote: Remote): Promise<Device[]> {
   const answer = await ask(remote, { method: "GET", path: "/v1/clients" });
   const { clients } = (await answer.json()) as { clients: ClientJson[] };
-  return clients.map((client) => ({
-    id: client.client_id,
-    name: client.name,
-    isCurrent: client.current,
-    seenMs: client.seen_ms,
-    createdMs: client.created_ms,
-    unsent: client.unsent,
-    behind: client.behind,
-  }));
+  return clients.map(toDevice);
 }
 
 export async function revokeDevice(remote: Remote, id: string): Promise<void> {

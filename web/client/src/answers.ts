@@ -1,9 +1,10 @@
 /** What the owner does for each call. */
-import type { Conflict, HistoryEntry, Progress, Receipt, SyncReport } from "./api.js";
 import { changePassword, listDevices, makeAccount, revokeDevice, type Remote } from "./accounts.js";
+import type { Progress } from "./api.js";
 import type { Answered, CallName } from "./calls.js";
-import type { Replica } from "./engine.js";
 import { errorInfo, failure } from "./errors.js";
+import type { OpenFile } from "./file.js";
+import { inTurns, type Lane } from "./lane.js";
 import type { CallOf } from "./messages.js";
 import { prepare } from "./preparing.js";
 import { readStatus } from "./standing.js";
@@ -11,7 +12,8 @@ import type { Statements } from "./statements.js";
 import type { Syncing } from "./syncing.js";
 
 export interface AnswersParts {
-  readonly replica: Replica;
+  readonly file: OpenFile;
+  readonly turns: Lane;
   readonly statements: Statements;
   readonly syncing: Syncing;
   /** What the file says of itself may be different now. */
@@ -32,12 +34,12 @@ export function answers(parts: AnswersParts): Answers {
   return { ...sqlAnswers(parts), ...accountAnswers(parts), ...fileAnswers(parts) };
 }
 
-type Some<K extends CallName> = Pick<Answers, K>;
+type Sql =
+  | "prepare" | "track" | "read" | "run" | "runMany"
+  | "begin" | "runIn" | "runManyIn" | "commit" | "rollback";
 
-function sqlAnswers({ replica, statements, syncing, wrote, stands }: AnswersParts): Some<
-  | "prepare" | "run" | "runMany" | "read" | "begin" | "runIn" | "runManyIn" | "commit" | "rollback"
-  | "track"
-> {
+function sqlAnswers(parts: AnswersParts): Pick<Answers, Sql> {
+  const { file, statements, syncing } = parts;
   return {
     run: statements.run,
     runMany: statements.runMany,
@@ -48,140 +50,129 @@ function sqlAnswers({ replica, statements, syncing, wrote, stands }: AnswersPart
     rollback: statements.rollback,
     async read(call) {
       const packed = await statements.run({ ...call, name: "run" });
-      return { packed, tables: replica.tablesRead(call.given.sql) };
+      return { packed, tables: file.tablesRead(call.given.sql) };
     },
     async prepare({ given }) {
-      await statements.alone(() => prepare(replica, given));
-      wrote();
-      stands();
+      await statements.alone(() => prepare(file, given));
+      parts.wrote();
+      parts.stands();
       syncing.start(given.autoSync);
     },
     async track({ given }) {
-      await statements.alone(() => replica.track(given.tables));
-      wrote();
+      await statements.alone(() => file.track(given.tables));
+      parts.wrote();
     },
   };
 }
 
-function accountAnswers({ replica, syncing, stands, progress }: AnswersParts): Some<
-  "sync" | "signUp" | "signIn" | "signOut" | "changePassword" | "devices" | "revoke" | "receipt"
-> {
+type Account =
+  | "sync" | "signUp" | "signIn" | "signOut" | "changePassword" | "devices" | "revoke" | "receipt";
+
+function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
+  const { file, turns, syncing, stands } = parts;
   const signIn = async ({ given, again }: CallOf<"signIn"> | CallOf<"signUp">): Promise<void> => {
-    const { server, login, password, device } = given;
+    const { server, ...credentials } = given;
     await syncing.exclusively(async () => {
-      const { account } = readStatus(replica).file;
-      if (again && account?.server === server && account.login === login) {
+      const { account } = readStatus(file).told;
+      if (again && account?.server === server && account.login === credentials.login) {
         return;
       }
-      await replica.signIn(server, login, password, device ?? "");
+      await inTurns(turns, (mine) => file.signIn(credentials, server, mine));
       stands();
     });
     syncing.mended();
   };
   return {
-    sync: ({ tab, number }, signal): Promise<SyncReport> =>
-      syncing.sync((now) => progress(tab, number, now), signal),
+    sync: ({ tab, number }, signal) =>
+      syncing.sync((now) => parts.progress(tab, number, now), signal),
     async signUp(call) {
       await makeAccount(call.given.server, call.given.login, call.given.password);
       await signIn(call);
     },
     signIn,
     signOut: () =>
-      syncing.exclusively(async () => {
-        await forgetDevice(replica);
-        replica.signOut();
+      syncing.quietly(async () => {
+        await forgetDevice(file);
+        await parts.statements.alone(() => file.signOut());
         stands();
         syncing.signedOut();
       }),
     changePassword: async ({ given }) => {
-      const { account } = readStatus(replica).file;
-      if (account === undefined) {
-        throw noAccount();
-      }
-      await changePassword(account.server, { login: account.login, ...given });
+      const { server, login } = account(file);
+      await changePassword(server, { login, ...given });
     },
-    devices: () => listDevices(remote(replica)),
-    revoke: ({ given }) => revokeDevice(remote(replica), given.deviceId),
-    receipt: () =>
-      syncing.exclusively(async () => JSON.parse(await replica.receipt()) as Receipt),
+    devices: () => listDevices(account(file)),
+    revoke: ({ given }) => revokeDevice(account(file), given.deviceId),
+    receipt: () => inTurns(turns, (mine) => file.receipt(mine)),
   };
 }
 
-function fileAnswers({ replica, statements, syncing, wrote, stands }: AnswersParts): Some<
-  "phrase" | "createPhrase" | "usePhrase" | "history" | "conflicts" | "restore" | "export" | "import"
-> {
+type Whole =
+  | "phrase" | "createPhrase" | "usePhrase" | "history" | "conflicts" | "restore"
+  | "export" | "import";
+
+function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
+  const { file, statements, syncing } = parts;
+  const withPhrase = async <T>(give: () => T): Promise<T> => {
+    const given = await statements.alone(give);
+    parts.stands();
+    syncing.mended();
+    return given;
+  };
   return {
-    phrase: () => replica.phrase(),
-    async createPhrase() {
-      const words = await statements.alone(() => replica.createPhrase());
-      stands();
-      syncing.mended();
-      return words;
-    },
-    async usePhrase({ given }) {
-      await statements.alone(() => replica.usePhrase(given.words));
-      stands();
-      syncing.mended();
-    },
-    history: ({ given }) =>
-      statements.alone(
-        () => JSON.parse(replica.history(given.table, given.key)) as HistoryEntry[],
-      ),
-    conflicts: () => statements.alone(() => JSON.parse(replica.conflicts()) as Conflict[]),
+    phrase: () => statements.alone(() => file.phrase()),
+    createPhrase: () => withPhrase(() => file.createPhrase()),
+    usePhrase: ({ given }) => withPhrase(() => file.usePhrase(given.words)),
+    history: ({ given }) => statements.alone(() => file.history(given.table, given.key)),
+    conflicts: () => statements.alone(() => file.conflicts()),
     restore: ({ given, again }) =>
       statements.alone(() => {
         try {
-          replica.restore(given.conflictId);
+          file.restore(given.conflictId);
         } catch (thrown) {
           // A lost edit that was put back is none any more.
           if (!again || errorInfo(thrown).code !== "no_conflict") {
             throw thrown;
           }
         }
-        wrote();
+        parts.wrote();
       }),
-    export: () => statements.alone(() => replica.export()),
+    export: () => syncing.quietly(() => statements.alone(() => file.export())),
     async import({ given }) {
-      const free = await syncing.hold();
-      try {
-        statements.abandon();
-        await replica.import(given.file);
-        statements.renew();
-        wrote();
-        stands();
-      } finally {
-        free();
-      }
+      await syncing.quietly(() =>
+        statements.alone(() => {
+          file.import(given.file);
+          statements.renew();
+        }),
+      );
+      parts.wrote();
+      parts.stands();
       syncing.mended();
     },
   };
 }
 
 /** Takes the registration back at the server, too, if that can be reached. */
-async function forgetDevice(replica: Replica): Promise<void> {
-  if (replica.token() === undefined) {
+async function forgetDevice(file: OpenFile): Promise<void> {
+  if (file.token() === undefined) {
     return;
   }
   try {
-    const devices = await listDevices(remote(replica));
+    const devices = await listDevices(account(file));
     const current = devices.find((device) => device.isCurrent);
     if (current !== undefined) {
-      await revokeDevice(remote(replica), current.id);
+      await revokeDevice(account(file), current.id);
     }
   } catch {
     // Signing out works offline. The token is forgotten here; others can revoke the device.
   }
 }
 
-function remote(replica: Replica): Required<Remote> {
-  const { account } = readStatus(replica).file;
-  const token = replica.token();
+function account(file: OpenFile): Required<Remote> & { readonly login: string } {
+  const { account } = readStatus(file).told;
+  const token = file.token();
   if (account === undefined || token === undefined) {
-    throw noAccount();
+    throw failure("no_server", "no account yet: sign up or sign in");
   }
-  return { server: account.server, token };
-}
-
-function noAccount(): Error {
-  return failure("no_server", "no account yet: sign up or sign in");
+  return { ...account, token };
 }

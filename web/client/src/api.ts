@@ -155,7 +155,7 @@ export interface SyncReport {
 
 /** How the database stands. */
 export interface Status {
-  /** Where the file is. `memory`: it is lost when the tab that holds it closes; `warning` says why. */
+  /** Where the file is. `memory`: lost when the tab that holds it closes; `warning` says why. */
   readonly storage: "opfs" | "memory";
   readonly warning?: string;
   /** Whether this tab's worker owns the file. */
@@ -173,7 +173,7 @@ export interface Status {
  * - `local`: no account.
  * - `inStep`: both sides held the same set when they last spoke, and nothing changed here since.
  * - `pending`: changes wait for the next sync, which is about to begin.
- * - `offline`: the server cannot be reached; it is tried again by itself, after a pause of `retryMs`.
+ * - `offline`: the server cannot be reached; it is tried again by itself, after `retryMs`.
  * - `failed`: the server refuses, or the file does; somebody has to do something.
  */
 export type SyncState =
@@ -225,6 +225,9 @@ export interface Conflict {
   /** What was lost, and what is there instead. */
   readonly lost: Row;
   readonly kept: Row;
+  /** Where the edit is of the row as a whole, `lost` and `kept` are empty: it was deleted, or not. */
+  readonly lostDeleted: boolean;
+  readonly keptDeleted: boolean;
 }
 
 /** What went wrong; programs go by the code. */

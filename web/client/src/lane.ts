@@ -1,4 +1,5 @@
 /** One at a time, in order of arrival, and so many waiting at most. */
+import type { Turns } from "./engine.js";
 import { failure } from "./errors.js";
 
 export interface Lane {
@@ -47,4 +48,25 @@ export function lane(waitingMax: number): Lane {
       return turn();
     },
   };
+}
+
+/** Runs what takes turns by itself, none at first. */
+export async function taking<T>(from: Lane, work: (turns: Turns) => Promise<T>): Promise<T> {
+  let free = (): void => undefined;
+  const take = async (): Promise<void> => {
+    free = await from.take();
+  };
+  try {
+    return await work({ take, give: () => free() });
+  } finally {
+    free();
+  }
+}
+
+/** Runs what begins in a turn, and gives it back while it waits for the network. */
+export function inTurns<T>(from: Lane, work: (turns: Turns) => Promise<T>): Promise<T> {
+  return taking(from, async (turns) => {
+    await turns.take();
+    return work(turns);
+  });
 }

@@ -5,7 +5,8 @@
  * that lost its owner asks the next one again, and gets what is noted. A note goes when its tab has
  * said that it has the answer, or is gone, so there are as many as calls under way.
  */
-import type { PackedRows, Replica } from "./engine.js";
+import type { PackedRows } from "./engine.js";
+import type { OpenFile } from "./file.js";
 import { failure } from "./errors.js";
 import type { Call } from "./messages.js";
 import { packedFromJson, packedToJson } from "./packed.js";
@@ -27,12 +28,12 @@ export interface Ledger {
 }
 
 /** Makes the table where it is missing. */
-export function ledger(replica: Replica): Ledger {
-  replica.run(TABLE, []);
+export function ledger(file: OpenFile): Ledger {
+  file.run(TABLE, []);
   return {
     find(call) {
       const sql = "SELECT answer FROM warren_call WHERE tab = ? AND number = ?";
-      const found = replica.run(sql, [call.tab, call.number]);
+      const found = file.run(sql, [call.tab, call.number]);
       if (found.kinds.length === 0) {
         return undefined;
       }
@@ -43,14 +44,14 @@ export function ledger(replica: Replica): Ledger {
     },
     note(call, answer) {
       const forget = "DELETE FROM warren_call WHERE tab = ? AND number <= ?";
-      replica.run(forget, [call.tab, call.settled]);
+      file.run(forget, [call.tab, call.settled]);
       const json = packedToJson(answer, ANSWER_CHARS_MAX) ?? null;
       const insert = "INSERT INTO warren_call (tab, number, answer) VALUES (?, ?, ?)";
-      replica.run(insert, [call.tab, call.number, json]);
+      file.run(insert, [call.tab, call.number, json]);
     },
     keepOnly(tabs) {
       const marks = tabs.map(() => "?").join(", ");
-      replica.run(`DELETE FROM warren_call WHERE tab NOT IN (${marks})`, tabs);
+      file.run(`DELETE FROM warren_call WHERE tab NOT IN (${marks})`, tabs);
     },
   };
 }

@@ -2,8 +2,8 @@
  * Live queries of one tab: run again when a table that they read was written to, and told only if
  * the rows are others than before.
  *
- * Invariant: a query that is running is not run beside itself; whatever changes meanwhile, it is run
- * once more after that.
+ * Invariant: a query that is running is not run beside itself; whatever changes meanwhile, it is
+ * run once more after that.
  */
 import type { Row, Unsubscribe } from "./api.js";
 import { WarrenError } from "./api.js";

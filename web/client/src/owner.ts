@@ -4,26 +4,29 @@
  *
  * Invariant: an answer is said only after what it answers for is committed.
  */
-import type { ErrorInfo, SyncReport, SyncState } from "./api.js";
+import type { ErrorInfo, Progress, SyncState } from "./api.js";
 import { answers } from "./answers.js";
 import type { Answered, CallName } from "./calls.js";
 import type { Clock } from "./clock.js";
-import type { Replica } from "./engine.js";
+import type { OpenFile } from "./file.js";
 import { errorInfo, isTrap } from "./errors.js";
+import { inTurns, lane, taking } from "./lane.js";
 import { VERSION } from "./messages.js";
 import type { Call, OwnStatus, ToAll, ToOwner, ToTab } from "./messages.js";
 import { transfersOf } from "./packed.js";
-import { readStatus, type Read } from "./standing.js";
+import { readStatus, type FileStatus } from "./standing.js";
 import { statements } from "./statements.js";
 import { syncing } from "./syncing.js";
 
+/** Calls that wait for their turn; each tab has a smaller bound of its own. */
+const CALLS_WAITING_MAX = 50_000;
 /** How often, at most, all tabs are told how far a sync is. */
 const PROGRESS_MS_MIN = 50;
 /** Until the file is asked how it stands after a change; many changes come in a row. */
 const STANDING_MS = 30;
 
 export interface OwnerParts {
-  readonly replica: Replica;
+  readonly file: OpenFile;
   /** Its worker's name. */
   readonly id: string;
   readonly storage: OwnStatus["storage"];
@@ -44,26 +47,33 @@ export interface Owner {
   online(): void;
   /** These tabs live; what was noted for others goes. */
   keepNotesOf(tabs: readonly string[]): void;
-  /** Rolls back what is open, and stops the syncs; the file may be closed then. */
-  stop(): void;
+  /** Rolls back what is open, and ends the syncs; the file may be closed then. */
+  stop(): Promise<void>;
 }
 
 export function owner(parts: OwnerParts): Owner {
-  const { replica, clock, id } = parts;
+  const { file, clock, id } = parts;
   const tabs = new Map<string, Map<number, AbortController>>();
-  const isBroken = { value: false };
+  let isBroken = false;
+  let hasStopped = false;
   const standing = keepStanding(parts);
+  const turns = lane(CALLS_WAITING_MAX);
 
   const sync = syncing({
     clock,
-    sync: async (onProgress, signal) => {
-      const report = await replica.sync((stage, done, total) => {
+    async sync(onProgress, signal) {
+      const tell = (progress: Progress): void => {
         wrote();
-        onProgress({ stage, done, total });
-      }, signal);
-      return JSON.parse(report) as SyncReport;
+        onProgress(progress);
+      };
+      try {
+        return await inTurns(turns, (mine) => file.sync(tell, signal, mine));
+      } catch (thrown) {
+        noticeTrap(thrown);
+        throw thrown;
+      }
     },
-    listen: (onState, signal) => replica.listen(onState, signal),
+    listen: (onState, signal) => taking(turns, (mine) => file.listen(onState, signal, mine)),
     standing: () => standing.read().standing,
     setState: (state) => standing.setSync(state),
     synced() {
@@ -73,9 +83,9 @@ export function owner(parts: OwnerParts): Owner {
   });
 
   const runs = statements({
-    replica,
+    file,
     clock,
-    holdSyncs: sync.hold,
+    turns,
     isAlive: (tab) => tabs.has(tab),
     wrote: () => {
       if (wrote()) {
@@ -85,7 +95,8 @@ export function owner(parts: OwnerParts): Owner {
   });
 
   const calls = answers({
-    replica,
+    file,
+    turns,
     statements: runs,
     syncing: sync,
     stands: () => standing.refresh(),
@@ -100,7 +111,7 @@ export function owner(parts: OwnerParts): Owner {
 
   /** Tells which tables were written to, if any. */
   function wrote(): boolean {
-    const changed = replica.takeChanged();
+    const changed = file.takeChanged();
     if (changed.length > 0) {
       parts.tell({ kind: "changed", tables: changed });
     }
@@ -127,11 +138,11 @@ export function owner(parts: OwnerParts): Owner {
   }
 
   function noticeTrap(thrown: unknown): boolean {
-    if (isTrap(thrown) && !isBroken.value) {
-      isBroken.value = true;
+    if (isTrap(thrown) && !isBroken) {
+      isBroken = true;
       parts.broken(errorInfo(thrown));
     }
-    return isBroken.value;
+    return isBroken;
   }
 
   function callsOf(tab: string): Map<number, AbortController> {
@@ -159,8 +170,8 @@ export function owner(parts: OwnerParts): Owner {
       const message: ToTab = { kind: "answer", from: id, number: call.number, value };
       parts.say(call.tab, message, transfersOf(value));
     } catch (thrown) {
-      // The next owner is asked what a broken one did not answer.
-      if (!noticeTrap(thrown)) {
+      // What a broken owner, or one that has stopped, did not answer, the next one is asked.
+      if (!noticeTrap(thrown) && !hasStopped) {
         const error = errorInfo(thrown);
         parts.say(call.tab, { kind: "error", from: id, number: call.number, error }, []);
       }
@@ -180,7 +191,8 @@ export function owner(parts: OwnerParts): Owner {
 
   return {
     take(message) {
-      if (isBroken.value) {
+      if (isBroken || hasStopped) {
+        // The next owner is asked.
         return;
       }
       const underWay = callsOf(message.tab);
@@ -196,18 +208,20 @@ export function owner(parts: OwnerParts): Owner {
     },
     online: sync.online,
     keepNotesOf: (living) => runs.keepNotesOf(living),
-    stop() {
+    async stop() {
+      hasStopped = true;
       cancelRefresh?.();
-      sync.stop();
-      if (!isBroken.value) {
-        runs.abandon();
+      if (isBroken) {
+        return;
       }
+      runs.abandon();
+      await sync.stop();
     },
   };
 }
 
 interface KeptStanding {
-  read(): Read;
+  read(): FileStatus;
   refresh(): void;
   setSync(state: SyncState): void;
   tell(): void;
@@ -215,14 +229,14 @@ interface KeptStanding {
 
 /** What the file said last of how it stands, and what the tabs were told of it. */
 function keepStanding(parts: OwnerParts): KeptStanding {
-  const { replica, clock, id, storage, warning } = parts;
-  let read = readStatus(replica);
+  const { file, clock, id, storage, warning } = parts;
+  let read = readStatus(file);
   let sync: SyncState = { phase: "local" };
   let told = "";
   let toldMs = 0;
 
   function status(): OwnStatus {
-    return { storage, ...(warning === undefined ? {} : { warning }), ...read.file, sync };
+    return { storage, ...(warning === undefined ? {} : { warning }), ...read.told, sync };
   }
 
   function tell(): void {
@@ -241,7 +255,7 @@ function keepStanding(parts: OwnerParts): KeptStanding {
   return {
     read: () => read,
     refresh() {
-      read = readStatus(replica);
+      read = readStatus(file);
       tellChange();
     },
     setSync(state) {

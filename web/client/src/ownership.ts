@@ -8,7 +8,8 @@
  */
 import { systemClock, type Clock } from "./clock.js";
 import { errorInfo, failure, toWarrenError } from "./errors.js";
-import type { EngineModule, Replica } from "./engine.js";
+import type { EngineModule } from "./engine.js";
+import { openFile, type OpenFile } from "./file.js";
 import { allChannel, lifeLock, ownerLock, peerChannel } from "./messages.js";
 import type { FromWorker, OwnStatus, Start, ToAll, ToOwner } from "./messages.js";
 import { owner, type Owner } from "./owner.js";
@@ -53,7 +54,7 @@ export interface Ownership {
 }
 
 interface Opened {
-  readonly replica: Replica;
+  readonly file: OpenFile;
   readonly storage: OwnStatus["storage"];
   readonly warning?: string;
 }
@@ -119,26 +120,26 @@ export function ownership(parts: OwnershipParts): Ownership {
       await serve(opened, signal);
     } finally {
       present = undefined;
-      opened.replica.close();
+      opened.file.close();
     }
   }
 
   async function open(signal: AbortSignal): Promise<Opened> {
     const engine = await engines.load();
     if (!start.hasLocks) {
-      const replica = await engine.openReplica(start.name, start.key, true);
-      return { replica, storage: "memory", warning: NO_LOCKS };
+      const file = await openFile(engine, start.name, start.key, true);
+      return { file, storage: "memory", warning: NO_LOCKS };
     }
     const untilMs = clock.now() + STORAGE_BUSY_MS_MAX;
     for (;;) {
       try {
-        const replica = await engine.openReplica(start.name, start.key, false);
-        return { replica, storage: "opfs" };
+        const file = await openFile(engine, start.name, start.key, false);
+        return { file, storage: "opfs" };
       } catch (thrown) {
         const error = toWarrenError(thrown);
         if (error.code === "storage_unavailable") {
-          const replica = await engine.openReplica(start.name, start.key, true);
-          return { replica, storage: "memory", warning: NO_OPFS };
+          const file = await openFile(engine, start.name, start.key, true);
+          return { file, storage: "memory", warning: NO_OPFS };
         }
         if (error.code !== "storage_busy" || clock.now() > untilMs || signal.aborted) {
           throw error;
@@ -190,7 +191,7 @@ export function ownership(parts: OwnershipParts): Ownership {
     present = mine;
     mine.announce();
     await aborted(signal);
-    mine.stop();
+    await mine.stop();
     ended.abort();
     [all, calls, ...tabs.values()].forEach((one) => one.close());
   }

@@ -3,7 +3,7 @@
  * so that the worker, which all tabs share, spends no time on objects.
  */
 import type { Row, SqlValue } from "./api.js";
-import type { PackedRows } from "./engine.js";
+import type { Freed, PackedRows } from "./engine.js";
 import { failure } from "./errors.js";
 
 const NULL = 0;
@@ -54,6 +54,16 @@ function reader(packed: PackedRows): () => SqlValue {
       default:
         throw failure("internal", `no cell is of kind ${String(kind)}`);
     }
+  };
+}
+
+/** Rows that do not lie in the wasm module's memory any more. */
+export function detached(rows: PackedRows & Freed): PackedRows {
+  const { columns, kinds, numbers, integers, texts } = rows;
+  const { textLengths, blobs, blobLengths, changes } = rows;
+  rows.free?.();
+  return {
+    columns, kinds, numbers, integers, texts, textLengths, blobs, blobLengths, changes,
   };
 }
 

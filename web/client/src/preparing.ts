@@ -2,37 +2,37 @@
  * Brings the file to a tab's schema: migrations, each in a transaction, counted in
  * `PRAGMA user_version`; and tracks the tables.
  */
-import type { Replica } from "./engine.js";
+import type { OpenFile } from "./file.js";
 import { failure } from "./errors.js";
 import type { Preparation } from "./calls.js";
 
 /** Does what is missing; a file that knows more migrations than the tab is refused. */
-export function prepare(replica: Replica, preparation: Preparation): void {
+export function prepare(file: OpenFile, preparation: Preparation): void {
   const { schema, track } = preparation;
-  const done = userVersion(replica);
+  const done = userVersion(file);
   if (done > schema.length) {
     const known = `${done} migrations were run on this file, and this page knows ${schema.length}`;
     throw failure("schema_too_new", `${known}: load the page anew`);
   }
-  schema.slice(done).forEach((sql, at) => migrate(replica, sql, done + at + 1));
+  schema.slice(done).forEach((sql, at) => migrate(file, sql, done + at + 1));
   if (track.length > 0) {
-    replica.track(track);
+    file.track(track);
   }
 }
 
-function userVersion(replica: Replica): number {
-  return replica.run("PRAGMA user_version", []).numbers[0] ?? 0;
+function userVersion(file: OpenFile): number {
+  return file.run("PRAGMA user_version", []).numbers[0] ?? 0;
 }
 
-function migrate(replica: Replica, sql: string, version: number): void {
-  replica.run("BEGIN IMMEDIATE", []);
+function migrate(file: OpenFile, sql: string, version: number): void {
+  file.run("BEGIN IMMEDIATE", []);
   try {
-    replica.run(sql, []);
-    replica.run(`PRAGMA user_version = ${version}`, []);
-    replica.run("COMMIT", []);
+    file.run(sql, []);
+    file.run(`PRAGMA user_version = ${version}`, []);
+    file.run("COMMIT", []);
   } catch (thrown) {
-    if (replica.inTransaction()) {
-      replica.run("ROLLBACK", []);
+    if (file.inTransaction()) {
+      file.run("ROLLBACK", []);
     }
     throw thrown;
   }

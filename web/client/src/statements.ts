@@ -3,20 +3,19 @@
  *
  * Invariants:
  * - A call's statements are one transaction, together with its note in the ledger.
- * - While a tab's transaction is open nobody else's statement runs, and no sync.
+ * - While a tab's transaction is open nobody else's statement runs, and no part of a sync.
  * - However a call ends, no transaction of its own stays open.
  */
 import type { Clock } from "./clock.js";
 import type { Given } from "./calls.js";
-import type { PackedRows, Replica } from "./engine.js";
+import type { PackedRows } from "./engine.js";
+import type { OpenFile } from "./file.js";
 import { failure } from "./errors.js";
-import { lane } from "./lane.js";
+import type { Lane } from "./lane.js";
 import { changesOnly, ledger } from "./ledger.js";
 import type { Call, CallOf } from "./messages.js";
 import { kindOf } from "./statement.js";
 
-/** Calls that wait for their turn; each tab has a smaller bound of its own. */
-const CALLS_WAITING_MAX = 50_000;
 /** A transaction whose tab says nothing for so long is rolled back. */
 export const TRANSACTION_IDLE_MS_MAX = 30_000;
 
@@ -45,26 +44,24 @@ export interface Statements {
 }
 
 export interface StatementsParts {
-  readonly replica: Replica;
+  readonly file: OpenFile;
   readonly clock: Clock;
-  /** Waits until no sync runs, and keeps others from beginning; what comes back ends that. */
-  holdSyncs(): Promise<() => void>;
+  readonly turns: Lane;
   isAlive(tab: string): boolean;
   /** Something may have been written. */
   wrote(): void;
 }
 
 export function statements(parts: StatementsParts): Statements {
-  const { replica, clock } = parts;
-  const turns = lane(CALLS_WAITING_MAX);
-  let notes = ledger(replica);
+  const { file, clock, turns } = parts;
+  let notes = ledger(file);
   let open: Transaction | undefined;
 
   const control = (sql: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK"): void => {
-    replica.run(sql, []);
+    file.run(sql, []);
   };
   const rollBack = (): void => {
-    if (replica.inTransaction()) {
+    if (file.inTransaction()) {
       control("ROLLBACK");
     }
   };
@@ -90,7 +87,7 @@ export function statements(parts: StatementsParts): Statements {
     control("BEGIN IMMEDIATE");
     try {
       const answer = work();
-      if (!replica.inTransaction()) {
+      if (!file.inTransaction()) {
         throw failure("use_transaction", "it ended the transaction that it ran in");
       }
       notes.note(call, answer);
@@ -104,7 +101,7 @@ export function statements(parts: StatementsParts): Statements {
 
   function outside(call: CallOf<"run">): PackedRows {
     const { sql, parameters } = call.given;
-    const run = (): PackedRows => replica.run(sql, parameters);
+    const run = (): PackedRows => file.run(sql, parameters);
     const kind = kindOf(sql);
     switch (kind) {
       case "writes":
@@ -135,7 +132,7 @@ export function statements(parts: StatementsParts): Statements {
     try {
       rollBack();
       // What was written and rolled back is no change.
-      replica.takeChanged();
+      file.takeChanged();
     } finally {
       end();
     }
@@ -156,7 +153,7 @@ export function statements(parts: StatementsParts): Statements {
       const limit = `${TRANSACTION_IDLE_MS_MAX / 1000} s without a statement`;
       throw failure("transaction_ended", `the transaction was rolled back (after ${limit})`);
     }
-    if (!replica.inTransaction()) {
+    if (!file.inTransaction()) {
       end();
       throw failure("transaction_ended", "SQLite has rolled the transaction back");
     }
@@ -167,16 +164,10 @@ export function statements(parts: StatementsParts): Statements {
   return {
     run: (call) => inTurn(call.tab, () => outside(call)),
     runMany: (call) =>
-      inTurn(call.tab, () => once(call, () => changesOnly(many(replica, call.given))).changes),
+      inTurn(call.tab, () => once(call, () => changesOnly(many(file, call.given))).changes),
     async begin({ tab, number }) {
-      const freeSyncs = await parts.holdSyncs();
-      const free = (): void => {
-        freeTurn();
-        freeSyncs();
-      };
-      let freeTurn = (): void => undefined;
+      const free = turns.takeNow() ?? (await turns.take());
       try {
-        freeTurn = turns.takeNow() ?? (await turns.take());
         if (!parts.isAlive(tab)) {
           throw failure("aborted", "its tab is gone");
         }
@@ -193,11 +184,11 @@ export function statements(parts: StatementsParts): Statements {
       if (kindOf(given.sql) === "controls") {
         throw failure("use_transaction", "db.transaction(…) commits and rolls back by itself");
       }
-      return replica.run(given.sql, given.parameters);
+      return file.run(given.sql, given.parameters);
     },
     runManyIn({ tab, given }) {
       mine(tab, given.transaction);
-      return many(replica, given);
+      return many(file, given);
     },
     commit(call) {
       if (call.again && notes.find(call) !== undefined) {
@@ -238,14 +229,14 @@ export function statements(parts: StatementsParts): Statements {
     },
     keepNotesOf: (tabs) => notes.keepOnly(tabs),
     renew() {
-      notes = ledger(replica);
+      notes = ledger(file);
     },
   };
 }
 
-function many(replica: Replica, given: Given<"runMany">): number {
+function many(file: OpenFile, given: Given<"runMany">): number {
   if (kindOf(given.sql) === "controls") {
     throw failure("use_transaction", "executeMany has a transaction already");
   }
-  return replica.runMany(given.sql, given.parameters);
+  return file.runMany(given.sql, given.parameters);
 }

@@ -5,8 +5,7 @@
  * Invariants:
  * - One sync at a time; what asks meanwhile gets one that began after it asked.
  * - A refusal that only somebody can change stops the trying, until somebody asks or signs in.
- * - A transaction that a tab wants to begin does not wait for a slow server: the sync is
- *   interrupted, and goes on after it from where it was.
+ * - What needs the file without a sync interrupts it; it goes on after that from where it was.
  */
 import type { ErrorInfo, Progress, SyncReport, SyncState } from "./api.js";
 import { pauseMs, type Clock } from "./clock.js";
@@ -15,10 +14,6 @@ import { lane } from "./lane.js";
 
 /** Changes that come one after the other go together. */
 export const QUIET_MS = 150;
-/** So long a transaction waits for a running sync. */
-const YIELD_MS = 250;
-/** So often one sync gives way. */
-const YIELDS_COUNT_MAX = 20;
 const NETWORK_CALLS_WAITING_MAX = 1_000;
 
 /** What the file says of itself. */
@@ -52,11 +47,12 @@ export interface Syncing {
   /** There is an account now, or another, or what was in the way is not any more. */
   mended(): void;
   signedOut(): void;
-  /** Runs another call to the server: not beside a sync, nor beside a transaction. */
+  /** Runs what is not to be beside a sync. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
-  /** As `StatementsParts.holdSyncs`. */
-  hold(): Promise<() => void>;
-  stop(): void;
+  /** The same, but does not wait for the running one to end. */
+  quietly<T>(work: () => Promise<T>): Promise<T>;
+  /** Ends all, and waits until it has. */
+  stop(): Promise<void>;
 }
 
 /** What another try may mend, without anybody doing anything. */
@@ -107,12 +103,12 @@ export function syncing(parts: SyncingParts): Syncing {
 
   /** One sync, however often it has to give way. */
   async function sync(onProgress: OnProgress, signal: AbortSignal): Promise<SyncReport> {
-    for (let yields = 0; ; yields += 1) {
+    for (;;) {
       const free = await network.take();
       const own = new AbortController();
       try {
         AbortSignal.any([signal, stopped.signal]).throwIfAborted();
-        underWay = yields < YIELDS_COUNT_MAX ? own : new AbortController();
+        underWay = own;
         tell();
         const both = AbortSignal.any([signal, stopped.signal, own.signal]);
         const report = await parts.sync((now) => {
@@ -232,6 +228,16 @@ export function syncing(parts: SyncingParts): Syncing {
     });
   }
 
+  async function exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const free = await network.take();
+    try {
+      return await work();
+    } finally {
+      free();
+      tell();
+    }
+  }
+
   return {
     start(wanted) {
       const isNew = wanted && !isAuto;
@@ -268,30 +274,15 @@ export function syncing(parts: SyncingParts): Syncing {
       trouble = undefined;
       tell();
     },
-    async exclusively(work) {
-      const free = await network.take();
-      try {
-        return await work();
-      } finally {
-        free();
-        tell();
-      }
+    exclusively,
+    quietly(work) {
+      underWay?.abort();
+      return exclusively(work);
     },
-    async hold() {
-      const now = network.takeNow();
-      if (now !== undefined) {
-        return now;
-      }
-      const cancel = clock.after(YIELD_MS, () => underWay?.abort());
-      try {
-        return await network.take();
-      } finally {
-        cancel();
-      }
-    },
-    stop() {
+    async stop() {
       cancelTimer();
       stopped.abort();
+      await network.take();
     },
   };
 }

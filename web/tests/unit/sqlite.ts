@@ -20,6 +20,7 @@ const SAFE = 2n ** 53n;
 export function engine(path: string, script: Script = {}): EngineModule {
   return {
     default: () => Promise.resolve(),
+    SignIn: Object,
     openReplica: (_name, _key, inMemory) => {
       const refusal = script.refusals?.shift();
       script.opened = (script.opened ?? 0) + 1;
@@ -77,10 +78,10 @@ export function replica(path: string, script: Script = {}): Replica {
     signIn: never,
     signOut: () => undefined,
     token: () => script.token,
-    sync: (onProgress, signal) => script.sync?.(onProgress, signal) ?? never(),
-    listen: (onState, signal) => script.listen?.(onState, signal) ?? Promise.resolve(),
+    sync: (...given) => script.sync?.(...given) ?? never(),
+    listen: (...given) => script.listen?.(...given) ?? Promise.resolve(),
     status: () => {
-      const account = { server: "http://here", login: "ada", syncedMs: 0, equal: true };
+      const account = { server: "http://here", login: "ada", synced_ms: 0, equal: true };
       const remote = script.token === undefined ? null : account;
       return JSON.stringify({ sealed: false, unsent: 0, noted: 0, remote });
     },
