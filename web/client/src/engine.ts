@@ -74,11 +74,12 @@ export interface Replica {
     signal: AbortSignal,
     turns: Turns,
   ): Promise<string>;
-  /** Listens to the server's events until it ends; calls when the server has something new. */
+  /** Listens to the server's events until it ends; calls when the server has something new. Needs
+   * no turn. */
   listen(onState: () => void, signal: AbortSignal, turns: Turns): Promise<void>;
   status(): string;
   receipt(signal: AbortSignal, turns: Turns): Promise<string>;
-  /** The parts of the key as SQL literals. */
+  /** The parts of the key as SQL literals, or texts as they are. */
   history(table: string, key: readonly string[]): string;
   conflicts(): string;
   restore(id: string): void;
