@@ -225,7 +225,7 @@ export interface Conflict {
   /** What was lost, and what is there instead. */
   readonly lost: Row;
   readonly kept: Row;
-  /** Where the edit is of the row as a whole, `lost` and `kept` are empty: it was deleted, or not. */
+  /** Of an edit of the row as a whole, `lost` and `kept` are empty: it was deleted, or not. */
   readonly lostDeleted: boolean;
   readonly keptDeleted: boolean;
 }

@@ -1,8 +1,8 @@
 /**
  * From whatever was thrown to a {@link WarrenError}, and to what travels between tabs.
  *
- * The wasm module throws `Error`s with a `code`; the browser throws `DOMException`s; and a full disk
- * comes in several disguises, which are one code here.
+ * The wasm module throws `Error`s with a `code`; the browser throws `DOMException`s; and a full
+ * disk comes in several disguises, which are one code here.
  */
 import { WarrenError, type ErrorInfo } from "./api.js";
 

@@ -1,6 +1,6 @@
 /**
- * The open file: the wasm module's replica with this package's types, and nothing left behind in the
- * module's memory.
+ * The open file: the wasm module's replica with this package's types, and nothing left behind in
+ * the module's memory.
  */
 import type {
   Conflict,

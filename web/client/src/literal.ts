@@ -2,7 +2,7 @@
 import type { SqlValue } from "./api.js";
 import { failure } from "./errors.js";
 
-const LITERAL = /\s*,?\s*(?:(NULL)|x'([0-9a-f]*)'|'((?:[^']|'')*)'|(-?(?:inf|\d[\d.e+-]*))|(NaN))/giy;
+const LITERAL = /[\s,]*(?:(NULL|NaN)|x'([0-9a-f]*)'|'((?:[^']|'')*)'|(-?(?:inf|\d[\d.e+-]*)))/gy;
 
 /** The values of literals with commas between. */
 export function fromLiterals(text: string): SqlValue[] {
@@ -21,7 +21,7 @@ export function fromLiterals(text: string): SqlValue[] {
     } else if (letters !== undefined) {
       values.push(letters.replaceAll("''", "'"));
     } else {
-      values.push(number === undefined ? null : fromNumber(number));
+      values.push(fromNumber(number ?? ""));
     }
   }
   return values;

@@ -1,4 +1,4 @@
-/** A value that is listened to. Listeners are called one after the other; one that throws stops nobody. */
+/** A value that is listened to, by one after the other; a listener that throws stops nobody. */
 import type { Observable, Unsubscribe } from "./api.js";
 
 export interface Source<T> extends Observable<T> {

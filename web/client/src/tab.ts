@@ -1,6 +1,6 @@
 /**
- * A tab's links: its worker, which waits for the file or owns it; and the channels on which it finds
- * the owner and hears its answers.
+ * A tab's links: its worker, which waits for the file or owns it; and the channels on which it
+ * finds the owner and hears its answers.
  *
  * Invariants:
  * - A tab holds its life lock before it asks anything: so an owner can tell when it is gone.

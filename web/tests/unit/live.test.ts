@@ -37,7 +37,7 @@ async function answerAll(it: { answer: (() => void)[] }): Promise<void> {
   }
 }
 
-test("only a table that is read makes a query run again, and only other rows are told", async () => {
+test("only a table that is read makes it run again, and only other rows are told", async () => {
   const it = source();
   const live = lives(it.read);
   const told: unknown[] = [];

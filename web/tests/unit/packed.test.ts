@@ -1,7 +1,13 @@
 /** Rows from wasm to row objects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { equalRows, packedFromJson, packedToJson, transfersOf, unpack } from "../../client/src/packed.js";
+import {
+  equalRows,
+  packedFromJson,
+  packedToJson,
+  transfersOf,
+  unpack,
+} from "../../client/src/packed.js";
 import { pack } from "./sqlite.js";
 
 const ROWS = [
@@ -12,7 +18,9 @@ const COLUMNS = ["a", "b", "c", "d", "e"];
 
 test("every storage class comes out as it went in", () => {
   const rows = unpack(pack(COLUMNS, ROWS));
-  const expected = ROWS.map((row) => Object.fromEntries(COLUMNS.map((name, at) => [name, row[at]])));
+  const named = (row: unknown[]): object =>
+    Object.fromEntries(COLUMNS.map((name, at) => [name, row[at]]));
+  const expected = ROWS.map(named);
   assert.deepEqual(rows, expected);
   assert.deepEqual(unpack(pack([], [])), []);
   assert.deepEqual(unpack(pack(["a"], [])), []);

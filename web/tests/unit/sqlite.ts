@@ -1,4 +1,4 @@
-/** A `Replica` on Node's own SQLite: a real database behind the real interface, without a server. */
+/** A `Replica` on Node's own SQLite: a real database behind the real interface, no server. */
 import { DatabaseSync } from "node:sqlite";
 import type { EngineModule, PackedRows, Replica } from "../../client/src/engine.js";
 import type { SqlValue } from "../../client/src/api.js";
@@ -57,7 +57,8 @@ export function replica(path: string, script: Script = {}): Replica {
       const columns = statement.columns().map((column) => column.name);
       const before = total(db);
       const rows = statement.all(...parameters.map(bound)) as Record<string, SqlValue>[];
-      return pack(columns, rows.map((row) => columns.map((name) => row[name] ?? null)), total(db) - before);
+      const cells = rows.map((row) => columns.map((name) => row[name] ?? null));
+      return pack(columns, cells, total(db) - before);
     },
     runMany(sql, parameters) {
       script.beforeRun?.(sql);
@@ -68,7 +69,8 @@ export function replica(path: string, script: Script = {}): Replica {
       return total(db) - before;
     },
     inTransaction: () => db.isTransaction,
-    tablesRead: (sql) => [...sql.matchAll(/(?:FROM|JOIN)\s+(\w+)/gi)].map(([, table]) => table ?? ""),
+    tablesRead: (sql) =>
+      [...sql.matchAll(/(?:FROM|JOIN)\s+(\w+)/gi)].map(([, table]) => table ?? ""),
     takeChanged() {
       const tables = [...changed];
       changed.clear();
@@ -107,7 +109,11 @@ function bound(value: SqlValue): null | number | bigint | string | Uint8Array {
 }
 
 /** Cells as the wasm module packs them. */
-export function pack(columns: string[], rows: readonly (readonly SqlValue[])[], changes = 0): PackedRows {
+export function pack(
+  columns: string[],
+  rows: readonly (readonly SqlValue[])[],
+  changes = 0,
+): PackedRows {
   const kinds: number[] = [];
   const numbers: number[] = [];
   const integers: bigint[] = [];

@@ -16,13 +16,20 @@ test("what SQLite has no value for is refused by name", () => {
     assert.throws(() => checked("SELECT ?", [value as null]), { code: "invalid_argument" });
   };
   [undefined, {}, [], new Date(), () => 1, Symbol("s")].forEach(refused);
-  assert.throws(() => checked("SELECT ?", [1, undefined as unknown as null]), /2 is undefined.*null/);
+  const second = [1, undefined as unknown as null];
+  assert.throws(() => checked("SELECT ?", second), /2 is undefined.*null/);
   assert.doesNotThrow(() => checked("", [null, 1, 1n, "a", true, Uint8Array.of(1)]));
 });
 
 test("statements are told apart by their first word", () => {
   const kinds = {
-    reads: ["SELECT 1", " -- a\n/* b */ select 1;", "VALUES (1)", "EXPLAIN DELETE FROM t", "SELECT 1; --"],
+    reads: [
+      "SELECT 1",
+      " -- a\n/* b */ select 1;",
+      "VALUES (1)",
+      "EXPLAIN DELETE FROM t",
+      "SELECT 1; --",
+    ],
     writes: [
       "INSERT INTO t VALUES (1)",
       "WITH a AS (SELECT 1) DELETE FROM t",

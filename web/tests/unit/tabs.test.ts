@@ -75,7 +75,8 @@ test("statements, rows, and what is refused", async () => {
   assert.equal(await db.executeMany("INSERT INTO item (name) VALUES (?)", [["c"], ["d"]]), 2);
   await assert.rejects(db.sql`SELECT * FROM absent`, /no such table/);
   await assert.rejects(db.sql`BEGIN`, { code: "use_transaction" });
-  await assert.rejects(db.sql`SELECT ${undefined as unknown as null}`, { code: "invalid_argument" });
+  const nothing = undefined as unknown as null;
+  await assert.rejects(db.sql`SELECT ${nothing}`, { code: "invalid_argument" });
   await assert.rejects(db.query("DELETE FROM item; COMMIT"), { code: "use_transaction" });
   await db.sql`VACUUM`;
 });
@@ -141,7 +142,7 @@ test("a transaction is all or nothing, and keeps the others waiting", async () =
   assert.equal((await a.sql`SELECT * FROM item`).length, 1);
 });
 
-test("when the owner is killed another tab takes over, and nothing is lost or done twice", async () => {
+test("another tab takes over from a killed owner, and nothing is lost or done twice", async () => {
   const tabs = [await tab(), await tab(), await tab()];
   const acknowledged = new Set<number>();
   const writing = tabs.slice(1).flatMap((db, at) =>
@@ -171,7 +172,7 @@ test("when the owner is killed another tab takes over, and nothing is lost or do
   assert.ok(tabs.slice(1).some((db) => db.status.value.isOwner));
 });
 
-test("a write that was done and not answered is not done again, and its rows are told", async () => {
+test("a write that was done and not answered is not done again, its rows are told", async () => {
   const [a, b] = [await tab(), await tab()];
   script.beforeRun = (sql) => {
     if (sql === "COMMIT") {
@@ -283,7 +284,8 @@ test("without OPFS, and without locks, the database is in memory, with a warning
 test("migrations run once, and an older page is refused", async () => {
   const first = await tab();
   await first.sql`INSERT INTO item (id) VALUES (1)`;
-  const second = await tab({ schema: [SCHEMA, "ALTER TABLE item ADD COLUMN done INTEGER; SELECT 1"] });
+  const later = "ALTER TABLE item ADD COLUMN done INTEGER; SELECT 1";
+  const second = await tab({ schema: [SCHEMA, later] });
   assert.deepEqual(await second.sql`SELECT * FROM item`, [{ id: 1, name: null, done: null }]);
   await assert.rejects(tab(), { code: "schema_too_new" });
   const broken = [SCHEMA, "SELECT 1", "CREATE TABLE a (b); CREATE TABLE a (b)"];
