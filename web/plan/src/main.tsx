@@ -1,0 +1,17 @@
+/**
+ * The Plan app's entry.
+ */
+import { render } from "preact";
+import { Boot } from "./boot.js";
+import { showTheme } from "./theme.js";
+import "../../shared/tokens.css";
+import "./styles/base.css";
+import "./styles/controls.css";
+import "./styles/layout.css";
+import "./styles/items.css";
+import "./styles/panel.css";
+import "./styles/dialogs.css";
+
+showTheme();
+const root = document.getElementById("app");
+if (root !== null) render(<Boot />, root);
