@@ -7,13 +7,14 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::gateway::{self, Gateway, Place};
-use crate::handlers::{accounts, clients, events, health, reconcile, sync};
+use crate::handlers::{accounts, admin, clients, events, health, reconcile, sync};
 use crate::{openapi, respond};
 
 /// The API, and the gateways that are under a path.
 pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway]) -> Router {
     let routes = OpenApiRouter::with_openapi(openapi::base())
         .merge(accounts::router())
+        .merge(admin::router())
         .merge(clients::router())
         .merge(sync::router())
         .merge(reconcile::router())
