@@ -69,7 +69,10 @@ function useSteps(db: Database, toast: (toast: Toast) => void): Steps {
         return toast({ text: `Redone: ${step.label}`, action: { label: "Undo", run: undoLast } });
       }, fail);
     };
-    const act = async (wanted: Step | Promise<Step | undefined>, quiet?: "quiet"): Promise<void> => {
+    const act = async (
+      wanted: Step | Promise<Step | undefined>,
+      quiet?: "quiet",
+    ): Promise<void> => {
       try {
         const step = await wanted;
         if (step === undefined) return;
@@ -108,7 +111,8 @@ export function App({ db }: { readonly db: Database }): JSX.Element {
     setSearching(false);
     setOpenId(undefined);
   }, [place]);
-  const missing = lists !== undefined && place.kind === "list" && !lists.some((list) => list.id === place.id);
+  const missing =
+    lists !== undefined && place.kind === "list" && !lists.some((list) => list.id === place.id);
   const wasThere = useRef<View>(place);
   useEffect(() => {
     // A list that was there and is gone: deleted here or elsewhere.

@@ -34,7 +34,8 @@ export function useKeys(app: App, openSearch: () => void): void {
       if (event.defaultPrevented || isTyping(event) || hasDialog()) return;
       const isGoing = event.timeStamp - goAtMs < SEQUENCE_MS;
       goAtMs = event.key === "g" ? event.timeStamp : 0;
-      if (run(event, latest.current.app, latest.current.openSearch, isGoing)) event.preventDefault();
+      if (run(event, latest.current.app, latest.current.openSearch, isGoing))
+        event.preventDefault();
     };
     addEventListener("keydown", onKeyDown);
     return () => removeEventListener("keydown", onKeyDown);

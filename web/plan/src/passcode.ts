@@ -30,9 +30,18 @@ export function openDatabase(passcode?: string): Promise<Database> {
 export async function protect(db: Database, passcode: string): Promise<void> {
   const status = db.status.value;
   if (status.account !== undefined && status.unsent > 0) {
-    throw new WarrenError("unsent", "Some changes have not been sent yet. Sync first, then set a passcode.");
+    throw new WarrenError(
+      "unsent",
+      "Some changes have not been sent yet. Sync first, then set a passcode.",
+    );
   }
-  const options = { name: PROTECTED, schema: SCHEMA, track: TRACKED, key: passcode, autoSync: false };
+  const options = {
+    name: PROTECTED,
+    schema: SCHEMA,
+    track: TRACKED,
+    key: passcode,
+    autoSync: false,
+  };
   const locked = await open(options);
   if (status.account === undefined) {
     const lists = await db.sql<List>`SELECT * FROM list`;

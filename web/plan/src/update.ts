@@ -34,7 +34,10 @@ export function onUpdate(tell: (toast: Toast) => void): () => void {
   return () => container.removeEventListener("controllerchange", reload);
 }
 
-function watch(registration: ServiceWorkerRegistration, offer: (worker: ServiceWorker) => void): void {
+function watch(
+  registration: ServiceWorkerRegistration,
+  offer: (worker: ServiceWorker) => void,
+): void {
   // Without a controller this is the first version, and there is nothing to replace.
   const isUpdate = (): boolean => navigator.serviceWorker.controller !== null;
   if (registration.waiting !== null && isUpdate()) offer(registration.waiting);

@@ -6,11 +6,17 @@ import { itemsFromCsv } from "../src/data/transfer.js";
 
 test("quoted fields may hold separators, quotes and line ends", () => {
   const text = 'a,"b, ""c""\r\nd",e\r\n"",,\r\n';
-  assert.deepEqual(parseCsv(text), [["a", 'b, "c"\r\nd', "e"], ["", "", ""]]);
+  assert.deepEqual(parseCsv(text), [
+    ["a", 'b, "c"\r\nd', "e"],
+    ["", "", ""],
+  ]);
 });
 
 test("line ends of any kind, with or without the last one; empty lines are no records", () => {
-  const wanted = [["a", "b"], ["c", "d"]];
+  const wanted = [
+    ["a", "b"],
+    ["c", "d"],
+  ];
   for (const text of ["a,b\nc,d", "a,b\r\nc,d\r\n", "a,b\rc,d\r", "\n\na,b\n\nc,d\n\n"]) {
     assert.deepEqual(parseCsv(text), wanted);
   }
@@ -18,12 +24,21 @@ test("line ends of any kind, with or without the last one; empty lines are no re
 
 test("a separator at the end has an empty field after it", () => {
   assert.deepEqual(parseCsv("a,b,"), [["a", "b", ""]]);
-  assert.deepEqual(parseCsv("a,\nb,"), [["a", ""], ["b", ""]]);
+  assert.deepEqual(parseCsv("a,\nb,"), [
+    ["a", ""],
+    ["b", ""],
+  ]);
 });
 
 test("semicolons, tabs and a byte order mark are understood", () => {
-  assert.deepEqual(parseCsv("\uFEFFa;b;c,d\ne;f"), [["a", "b", "c,d"], ["e", "f"]]);
-  assert.deepEqual(parseCsv("a\tb\nc\td"), [["a", "b"], ["c", "d"]]);
+  assert.deepEqual(parseCsv("\uFEFFa;b;c,d\ne;f"), [
+    ["a", "b", "c,d"],
+    ["e", "f"],
+  ]);
+  assert.deepEqual(parseCsv("a\tb\nc\td"), [
+    ["a", "b"],
+    ["c", "d"],
+  ]);
   assert.deepEqual(parseCsv('"a;b;c",d\n'), [["a;b;c", "d"]]);
 });
 

@@ -45,10 +45,16 @@ test("near days have names, others a date, other years a year", () => {
 test("how long ago, in the largest unit that fits", () => {
   const now = Date.UTC(2026, 10, 22);
   const told = (seconds: number): string => describeAgo(now - seconds * 1000, now);
-  assert.deepEqual(
-    [0, 59, 60, 3599, 3600, 86_399, 86_400, 172_800].map(told),
-    ["just now", "just now", "1 min ago", "59 min ago", "1 h ago", "23 h ago", "yesterday", "2 days ago"],
-  );
+  assert.deepEqual([0, 59, 60, 3599, 3600, 86_399, 86_400, 172_800].map(told), [
+    "just now",
+    "just now",
+    "1 min ago",
+    "59 min ago",
+    "1 h ago",
+    "23 h ago",
+    "yesterday",
+    "2 days ago",
+  ]);
 });
 
 test("days are read as people write them; what is no day is none", () => {

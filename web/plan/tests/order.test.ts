@@ -1,7 +1,13 @@
 /** Fractional positions, and what becomes of ties. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { place, positionAfter, positionBefore, positionsAfter, type Placed } from "../src/data/order.js";
+import {
+  place,
+  positionAfter,
+  positionBefore,
+  positionsAfter,
+  type Placed,
+} from "../src/data/order.js";
 
 /** As SQLite orders: by bytes, then by id. */
 function ordered(rows: readonly Placed[]): string[] {
@@ -17,7 +23,11 @@ function placed(rows: readonly Placed[], id: string, index: number): Placed[] {
     place(id, others[index - 1], others.slice(index)).map((row) => [row.id, row.position]),
   );
   const result = others.map((row) => ({ ...row, position: changed.get(row.id) ?? row.position }));
-  return [...result.slice(0, index), { id, position: changed.get(id) ?? "" }, ...result.slice(index)];
+  return [
+    ...result.slice(0, index),
+    { id, position: changed.get(id) ?? "" },
+    ...result.slice(index),
+  ];
 }
 
 test("a row goes between any two others, and only it gets a new position", () => {
@@ -26,7 +36,10 @@ test("a row goes between any two others, and only it gets a new position", () =>
     const index = (step * 7) % (rows.length + 1);
     const before = new Map(rows.map((row) => [row.id, row.position]));
     const next = placed(rows, `n${step}`, index);
-    assert.deepEqual(ordered(next), next.map((row) => row.id));
+    assert.deepEqual(
+      ordered(next),
+      next.map((row) => row.id),
+    );
     for (const row of next) assert.equal(row.position, before.get(row.id) ?? row.position);
     rows = next;
   }
@@ -42,7 +55,10 @@ test("rows of one position are ordered by id, and make room for what goes betwee
   assert.deepEqual(ordered(rows), ["a", "b", "c", "d"]);
   for (let index = 0; index <= rows.length; index += 1) {
     const next = placed(rows, "x", index);
-    assert.deepEqual(ordered(next), next.map((row) => row.id));
+    assert.deepEqual(
+      ordered(next),
+      next.map((row) => row.id),
+    );
     assert.equal(next.find((row) => row.id === "d")?.position, "a2");
   }
 });

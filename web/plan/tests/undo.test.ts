@@ -108,7 +108,8 @@ async function titles(db: Database): Promise<unknown[]> {
 const STEPS: Readonly<Record<string, (db: Database) => Step | Promise<Step | undefined>>> = {
   "add an item": (db) =>
     addItem(db, { id: "new", title: "New", listId: "l1", due: null, createdMs: 9 }),
-  "edit an item": () => editItem(item("i1", "a0", { note: "a note", due: "2027-01-01" }), { title: "X", due: null }),
+  "edit an item": () =>
+    editItem(item("i1", "a0", { note: "a note", due: "2027-01-01" }), { title: "X", due: null }),
   "check an item": () => checkItem(item("i2", "a1"), 7),
   "reopen an item": () => checkItem(item("i5", "a3", { done_ms: 5 }), null),
   "remove an item": () => removeItem(item("i1", "a0", { note: "a note", due: "2027-01-01" })),
@@ -193,11 +194,18 @@ test("steps run in turn; a failed one is not remembered; a new one ends redo", a
 });
 
 function csvOf(count: number): string {
-  const rows = Array.from({ length: count }, (_, index) => `Item ${index},,,${index % 2 ? "List l1" : "New"},`);
+  const rows = Array.from(
+    { length: count },
+    (_, index) => `Item ${index},,,${index % 2 ? "List l1" : "New"},`,
+  );
   return `title,note,due,list,done\n${rows.join("\n")}`;
 }
 
-function importInto(db: Database, signal: AbortSignal, onProgress: (done: number) => void): Promise<Step | undefined> {
+function importInto(
+  db: Database,
+  signal: AbortSignal,
+  onProgress: (done: number) => void,
+): Promise<Step | undefined> {
   let next = 0;
   return importItems(db, {
     items: itemsFromCsv(csvOf(1200)).items,
@@ -221,7 +229,10 @@ test("an import goes to lists by their names, keeps the order, and is undone as 
   assert.deepEqual((await titles(db)).slice(0, 4), ["i1", "i2", "i3", "i4"]);
   const rows = await db.sql`SELECT item.title FROM item JOIN list ON list.id = item.list_id
     WHERE list.name = 'New' ORDER BY item.position, item.id`;
-  assert.deepEqual(rows.map((row) => row["title"]), Array.from({ length: 600 }, (_, i) => `Item ${2 * i}`));
+  assert.deepEqual(
+    rows.map((row) => row["title"]),
+    Array.from({ length: 600 }, (_, i) => `Item ${2 * i}`),
+  );
   await undo.undo();
   assert.deepEqual(await contents(db), before);
 });

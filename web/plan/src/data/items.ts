@@ -11,7 +11,16 @@ import { place, positionBefore, type Placed } from "./order.js";
 import type { Item } from "./schema.js";
 import type { Statement, Step } from "./undo.js";
 
-const COLUMNS = ["id", "list_id", "title", "note", "due", "done_ms", "position", "created_ms"] as const;
+const COLUMNS = [
+  "id",
+  "list_id",
+  "title",
+  "note",
+  "due",
+  "done_ms",
+  "position",
+  "created_ms",
+] as const;
 
 const INSERT = `INSERT INTO item(${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")})
   ON CONFLICT(id) DO UPDATE SET list_id = excluded.list_id, title = excluded.title,
@@ -100,7 +109,8 @@ export async function removeDone(db: Database, listId: string): Promise<Step | u
     SELECT * FROM item WHERE list_id = ${listId} AND done_ms IS NOT NULL`;
   if (items.length === 0) return undefined;
   return {
-    label: items.length === 1 ? "Deleted 1 finished item" : `Deleted ${items.length} finished items`,
+    label:
+      items.length === 1 ? "Deleted 1 finished item" : `Deleted ${items.length} finished items`,
     apply: [deleteItems(items.map((item) => item.id))],
     revert: [insertItems(items)],
   };
@@ -132,7 +142,12 @@ export async function reorderItem(
   ]);
   return {
     label: `Moved ${quote(item.title)}`,
-    apply: [set("position", placement.map((placed) => [placed.position, placed.id]))],
+    apply: [
+      set(
+        "position",
+        placement.map((placed) => [placed.position, placed.id]),
+      ),
+    ],
     revert: [set("position", back)],
   };
 }

@@ -9,7 +9,16 @@ import type { Item, List } from "./schema.js";
 import type { Statement, Step } from "./undo.js";
 
 /** Names in `lists.css`; anything else in the database is shown as the first. */
-export const COLOURS = ["green", "blue", "violet", "pink", "red", "orange", "yellow", "grey"] as const;
+export const COLOURS = [
+  "green",
+  "blue",
+  "violet",
+  "pink",
+  "red",
+  "orange",
+  "yellow",
+  "grey",
+] as const;
 export type Colour = (typeof COLOURS)[number];
 
 export function colourOf(list: { readonly colour: string | null } | undefined): Colour {
@@ -36,7 +45,9 @@ export function deleteLists(ids: readonly string[]): Statement {
 }
 
 export async function lastListPosition(db: Database): Promise<string | undefined> {
-  const [last] = await db.sql<{ position: string | null }>`SELECT max(position) AS position FROM list`;
+  const [last] = await db.sql<{
+    position: string | null;
+  }>`SELECT max(position) AS position FROM list`;
   return last?.position ?? undefined;
 }
 

@@ -108,11 +108,7 @@ export function windowQuery(view: View, now: Now, open: Range, done: Range): Que
   );
   return {
     sql: selects.join(" UNION ALL "),
-    parameters: parts.flatMap(({ part, range }) => [
-      ...part.parameters,
-      range.count,
-      range.offset,
-    ]),
+    parameters: parts.flatMap(({ part, range }) => [...part.parameters, range.count, range.offset]),
   };
 }
 

@@ -14,7 +14,10 @@ type Mode = "signUp" | "signIn";
 
 const TITLES: Readonly<Record<Mode, string>> = { signUp: "Make an account", signIn: "Sign in" };
 
-export function AccountDialog({ mode: first, onClose }: Closable & { readonly mode: Mode }): JSX.Element {
+export function AccountDialog({
+  mode: first,
+  onClose,
+}: Closable & { readonly mode: Mode }): JSX.Element {
   const app = useApp();
   const status = useStatus(app.db);
   const [mode, setMode] = useState(first);
@@ -43,10 +46,21 @@ export function AccountDialog({ mode: first, onClose }: Closable & { readonly mo
     });
   };
   return (
-    <Dialog title={TITLES[mode]} onClose={task.isBusy ? undefined : onClose} size="small" testId="account">
+    <Dialog
+      title={TITLES[mode]}
+      onClose={task.isBusy ? undefined : onClose}
+      size="small"
+      testId="account"
+    >
       <div class="segments" role="tablist" aria-label="Account">
         {(["signUp", "signIn"] as const).map((kind) => (
-          <button type="button" role="tab" key={kind} aria-selected={mode === kind} onClick={() => setMode(kind)}>
+          <button
+            type="button"
+            role="tab"
+            key={kind}
+            aria-selected={mode === kind}
+            onClick={() => setMode(kind)}
+          >
             {kind === "signUp" ? "New account" : "Sign in"}
           </button>
         ))}

@@ -14,7 +14,11 @@ import { EnterPhraseDialog, PhraseDialog } from "./phrase.js";
 import { SettingsDialog } from "./settings.js";
 import { SyncDialog } from "./sync.js";
 
-export function Dialogs({ dialogue }: { readonly dialogue: Dialogue | undefined }): JSX.Element | null {
+export function Dialogs({
+  dialogue,
+}: {
+  readonly dialogue: Dialogue | undefined;
+}): JSX.Element | null {
   const app = useApp();
   const close = (): void => app.show(undefined);
   if (dialogue === undefined) return null;

@@ -48,12 +48,17 @@ export function HistoryDialog({ item, onClose }: Closable & { readonly item: Ite
         {(entries ?? []).map((entry) => (
           <li key={entry.timestamp}>
             <p class="entry-head">
-              <strong>{entry.deleted ? "Deleted" : "Changed"}</strong> {describeAgo(entry.timeMs, Date.now())}
+              <strong>{entry.deleted ? "Deleted" : "Changed"}</strong>{" "}
+              {describeAgo(entry.timeMs, Date.now())}
               {entry.device !== "" && ` on ${entry.device}`}
             </p>
             <Cells cells={entry.cells} />
             {hasEdit(entry.cells) && (
-              <button type="button" class="button button-small" onClick={() => restore(entry.cells)}>
+              <button
+                type="button"
+                class="button button-small"
+                onClick={() => restore(entry.cells)}
+              >
                 Put this back
               </button>
             )}
@@ -78,8 +83,8 @@ export function ConflictsDialog({ onClose }: Closable): JSX.Element {
   return (
     <Dialog title="Lost edits" onClose={onClose} testId="conflicts">
       <p class="muted">
-        When two devices change the same thing at the same time, the later change is shown. The other
-        one is kept here.
+        When two devices change the same thing at the same time, the later change is shown. The
+        other one is kept here.
       </p>
       <Problem text={problemText(task.error)} />
       {conflicts?.length === 0 && <p class="calm">No edit was lost.</p>}
@@ -122,7 +127,9 @@ function Cells({ cells }: { readonly cells: Row }): JSX.Element {
     if (column === "list_id") return lists.find((list) => list.id === value)?.name ?? "No list";
     return value === null || value === "" ? "–" : String(value);
   };
-  const shown = Object.entries(cells).filter(([column]) => NAMES[column] !== undefined && column !== "position");
+  const shown = Object.entries(cells).filter(
+    ([column]) => NAMES[column] !== undefined && column !== "position",
+  );
   if (shown.length === 0) return <p class="muted">Moved in its list</p>;
   return (
     <dl class="cells">

@@ -55,7 +55,12 @@ export function ImportDialog({ onClose }: Closable): JSX.Element {
   };
   const isRunning = done !== undefined;
   return (
-    <Dialog title="Import a CSV" onClose={isRunning ? undefined : onClose} size="small" testId="import">
+    <Dialog
+      title="Import a CSV"
+      onClose={isRunning ? undefined : onClose}
+      size="small"
+      testId="import"
+    >
       <Problem text={problemText(task.error)} />
       {!isRunning && (
         <>

@@ -16,9 +16,11 @@ export function KeysDialog({ onClose }: Closable): JSX.Element {
         {KEYS.map(([keys, meaning]) => (
           <div key={meaning}>
             <dt>
-              {keys.split(" ").map((key, index) =>
-                WORDS.has(key) ? <span key={index}>{key}</span> : <kbd key={index}>{key}</kbd>,
-              )}
+              {keys
+                .split(" ")
+                .map((key, index) =>
+                  WORDS.has(key) ? <span key={index}>{key}</span> : <kbd key={index}>{key}</kbd>,
+                )}
             </dt>
             <dd>{meaning}</dd>
           </div>

@@ -11,7 +11,10 @@ import { Dialog, Field } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
 import type { Closable } from "./dialogs.js";
 
-export function ListDialog({ list, onClose }: Closable & { readonly list: List | undefined }): JSX.Element {
+export function ListDialog({
+  list,
+  onClose,
+}: Closable & { readonly list: List | undefined }): JSX.Element {
   const app = useApp();
   const [name, setName] = useState(list?.name ?? "");
   const fresh = COLOURS[app.lists.length % COLOURS.length] ?? COLOURS[0];
@@ -30,7 +33,12 @@ export function ListDialog({ list, onClose }: Closable & { readonly list: List |
     void app.act(step).then(() => app.go({ kind: "list", id }));
   };
   return (
-    <Dialog title={list === undefined ? "New list" : "List"} onClose={onClose} size="small" testId="list-dialog">
+    <Dialog
+      title={list === undefined ? "New list" : "List"}
+      onClose={onClose}
+      size="small"
+      testId="list-dialog"
+    >
       <form class="form" onSubmit={submit}>
         <Field label="Name">
           {({ id }) => (
@@ -72,7 +80,10 @@ export function ListDialog({ list, onClose }: Closable & { readonly list: List |
   );
 }
 
-export function DeleteListDialog({ list, onClose }: Closable & { readonly list: List }): JSX.Element {
+export function DeleteListDialog({
+  list,
+  onClose,
+}: Closable & { readonly list: List }): JSX.Element {
   const app = useApp();
   const remove = (): void => {
     onClose();

@@ -27,12 +27,18 @@ export function PasscodeDialog({ onClose }: Closable): JSX.Element {
     });
   };
   return (
-    <Dialog title="Set a passcode" onClose={task.isBusy ? undefined : onClose} size="small" testId="passcode">
+    <Dialog
+      title="Set a passcode"
+      onClose={task.isBusy ? undefined : onClose}
+      size="small"
+      testId="passcode"
+    >
       <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
         <p>
           Plan asks for it each time it starts, and your items are encrypted with it on this device.
           It cannot be recovered.
-          {account !== undefined && " You sign in again afterwards, and your items come back from the server."}
+          {account !== undefined &&
+            " You sign in again afterwards, and your items come back from the server."}
         </p>
         <Problem text={isDifferent ? "The two are not the same." : problemText(task.error)} />
         <Field label="Passcode" hint={`At least ${LENGTH_MIN} characters`}>

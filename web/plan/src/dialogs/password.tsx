@@ -88,7 +88,12 @@ export function SignOutDialog({ onClose }: Closable): JSX.Element {
           <button type="button" class="button button-quiet" onClick={onClose}>
             Cancel
           </button>
-          <button type="button" class="button button-primary" disabled={task.isBusy} onClick={signOut}>
+          <button
+            type="button"
+            class="button button-primary"
+            disabled={task.isBusy}
+            onClick={signOut}
+          >
             Sign out
           </button>
         </>

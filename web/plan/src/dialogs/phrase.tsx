@@ -36,7 +36,12 @@ export function PhraseDialog({ onClose }: Closable): JSX.Element {
             />
             <span>I have written it down</span>
           </label>
-          <button type="button" class="button button-primary" disabled={!isWritten} onClick={onClose}>
+          <button
+            type="button"
+            class="button button-primary"
+            disabled={!isWritten}
+            onClick={onClose}
+          >
             Go on
           </button>
         </>
@@ -87,13 +92,14 @@ export function EnterPhraseDialog({ onClose }: Closable): JSX.Element {
       onClose();
     });
   };
-  const before = isWrong && !task.isBusy ? "This is not the phrase your items are encrypted with." : undefined;
+  const before =
+    isWrong && !task.isBusy ? "This is not the phrase your items are encrypted with." : undefined;
   const known = words.trim() === "" ? 0 : words.trim().split(/\s+/).length;
   return (
     <Dialog title="Enter your recovery phrase" onClose={onClose} size="small" testId="enter-phrase">
       <p>
-        Your items are encrypted from end to end. Enter the 24 words you wrote down when you made the
-        account, or look them up on a device that has your items: Settings, Recovery phrase.
+        Your items are encrypted from end to end. Enter the 24 words you wrote down when you made
+        the account, or look them up on a device that has your items: Settings, Recovery phrase.
       </p>
       <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
         <Problem text={problemText(task.error) ?? before} />

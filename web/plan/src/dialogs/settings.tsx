@@ -43,20 +43,44 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
         <ul class="choices">
           {status.account === undefined ? (
             <>
-              <Entry icon="user" label="Make an account" onClick={() => app.show({ kind: "account", mode: "signUp" })} />
-              <Entry icon="user" label="Sign in" onClick={() => app.show({ kind: "account", mode: "signIn" })} />
+              <Entry
+                icon="user"
+                label="Make an account"
+                onClick={() => app.show({ kind: "account", mode: "signUp" })}
+              />
+              <Entry
+                icon="user"
+                label="Sign in"
+                onClick={() => app.show({ kind: "account", mode: "signIn" })}
+              />
             </>
           ) : (
             <>
-              <Entry icon="device" label={`${status.account.login}: sync and devices`} onClick={() => app.show({ kind: "sync" })} />
-              <Entry icon="lock" label="Change password" onClick={() => app.show({ kind: "password" })} />
+              <Entry
+                icon="device"
+                label={`${status.account.login}: sync and devices`}
+                onClick={() => app.show({ kind: "sync" })}
+              />
+              <Entry
+                icon="lock"
+                label="Change password"
+                onClick={() => app.show({ kind: "password" })}
+              />
             </>
           )}
           {status.sealed && (
-            <Entry icon="note" label="Recovery phrase" onClick={() => app.show({ kind: "phrase" })} />
+            <Entry
+              icon="note"
+              label="Recovery phrase"
+              onClick={() => app.show({ kind: "phrase" })}
+            />
           )}
           {!isProtected() && (
-            <Entry icon="lock" label="Lock this device’s items with a passcode" onClick={() => app.show({ kind: "passcode" })} />
+            <Entry
+              icon="lock"
+              label="Lock this device’s items with a passcode"
+              onClick={() => app.show({ kind: "passcode" })}
+            />
           )}
         </ul>
       </section>

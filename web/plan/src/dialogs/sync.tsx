@@ -104,12 +104,25 @@ function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | n
     case "phrase":
       return <Action label="Enter the phrase" onClick={() => app.show({ kind: "enterPhrase" })} />;
     case "export":
-      return <Action label="Export my items" onClick={() => task.run(() => saveDatabase(app.db))} />;
+      return (
+        <Action label="Export my items" onClick={() => task.run(() => saveDatabase(app.db))} />
+      );
     case "retry":
-      return <Action label={task.isBusy ? "Trying…" : "Try again"} isBusy={task.isBusy} onClick={retry} />;
+      return (
+        <Action
+          label={task.isBusy ? "Trying…" : "Try again"}
+          isBusy={task.isBusy}
+          onClick={retry}
+        />
+      );
     case undefined:
       return status.account === undefined ? null : (
-        <Action label={task.isBusy ? "Syncing…" : "Sync now"} isBusy={task.isBusy} onClick={retry} isQuiet />
+        <Action
+          label={task.isBusy ? "Syncing…" : "Sync now"}
+          isBusy={task.isBusy}
+          onClick={retry}
+          isQuiet
+        />
       );
   }
 }
@@ -136,7 +149,13 @@ function Action({ label, onClick, isBusy, isQuiet }: ActionProps): JSX.Element {
   );
 }
 
-function ReceiptTable({ status, receipt }: { status: Status; receipt: Receipt | undefined }): JSX.Element {
+function ReceiptTable({
+  status,
+  receipt,
+}: {
+  status: Status;
+  receipt: Receipt | undefined;
+}): JSX.Element {
   const facts: [string, string][] = [
     ["Account", status.account?.login ?? ""],
     ["Server", new URL(status.account?.server ?? location.origin, location.href).host],

@@ -15,9 +15,17 @@ interface Text {
 function textOf(view: View): Text {
   switch (view.kind) {
     case "today":
-      return { icon: "check", title: "Nothing due today", text: "What is due today, or overdue, shows up here." };
+      return {
+        icon: "check",
+        title: "Nothing due today",
+        text: "What is due today, or overdue, shows up here.",
+      };
     case "upcoming":
-      return { icon: "upcoming", title: "Nothing ahead", text: "Give an item a due date and it waits here for its day." };
+      return {
+        icon: "upcoming",
+        title: "Nothing ahead",
+        text: "Give an item a due date and it waits here for its day.",
+      };
     case "all":
       return {
         icon: "all",
@@ -25,11 +33,23 @@ function textOf(view: View): Text {
         text: "Type your first item above. It is kept on this device, and you need no account.",
       };
     case "none":
-      return { icon: "none", title: "No strays", text: "Items whose list was deleted elsewhere show up here." };
+      return {
+        icon: "none",
+        title: "No strays",
+        text: "Items whose list was deleted elsewhere show up here.",
+      };
     case "list":
-      return { icon: "check", title: "This list is empty", text: "Type above to add an item, or drag one here from another list." };
+      return {
+        icon: "check",
+        title: "This list is empty",
+        text: "Type above to add an item, or drag one here from another list.",
+      };
     case "search":
-      return { icon: "search", title: "Nothing found", text: "Every word has to be in an item’s title or note." };
+      return {
+        icon: "search",
+        title: "Nothing found",
+        text: "Every word has to be in an item’s title or note.",
+      };
   }
 }
 
@@ -50,7 +70,11 @@ export function EmptyView({ view }: { readonly view: View }): JSX.Element {
             <Icon name="upload" size={18} />
             Import a CSV
           </button>
-          <button type="button" class="button" onClick={() => app.show({ kind: "account", mode: "signIn" })}>
+          <button
+            type="button"
+            class="button"
+            onClick={() => app.show({ kind: "account", mode: "signIn" })}
+          >
             <Icon name="user" size={18} />
             Sign in
           </button>

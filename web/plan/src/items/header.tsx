@@ -50,7 +50,9 @@ export function ViewHeader({ view, onMenu, onSearch }: Props): JSX.Element {
         </button>
       )}
       <h1 class="view-title" data-testid="view-title">
-        {list !== undefined && <span class={`dot dot-large colour-${colourOf(list)}`} aria-hidden="true" />}
+        {list !== undefined && (
+          <span class={`dot dot-large colour-${colourOf(list)}`} aria-hidden="true" />
+        )}
         <span class="view-name">{nameOf(view, list?.name)}</span>
       </h1>
       {view.kind === "today" && <span class="view-date">{longDate()}</span>}

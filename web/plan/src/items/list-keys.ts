@@ -71,7 +71,8 @@ export function useListKeys(options: Options): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || isTyping(event) || hasDialog()) return;
-      if (event.target !== document.body && !isInList(event, latest.current.scroller.current)) return;
+      if (event.target !== document.body && !isInList(event, latest.current.scroller.current))
+        return;
       if (run(event)) event.preventDefault();
     };
     addEventListener("keydown", onKeyDown);
@@ -137,7 +138,10 @@ function runOnItem(
       const after = items.get(cursor.index + (isUp ? -2 : 1));
       if (isUp ? cursor.index === 0 : cursor.index >= extent.open - 1) return true;
       follow();
-      void app.act(reorderItem(app.db, item, isUp && cursor.index === 1 ? undefined : after?.id), "quiet");
+      void app.act(
+        reorderItem(app.db, item, isUp && cursor.index === 1 ? undefined : after?.id),
+        "quiet",
+      );
       return true;
     }
     default:
@@ -160,7 +164,8 @@ function isInList(event: Event, scroller: HTMLElement | null): boolean {
 /** Whether a key belongs to a field that is being typed into. */
 export function isTyping(event: Event): boolean {
   const target = event.target;
-  if (target instanceof HTMLInputElement) return target.type !== "checkbox" && target.type !== "radio";
+  if (target instanceof HTMLInputElement)
+    return target.type !== "checkbox" && target.type !== "radio";
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
 

@@ -5,7 +5,7 @@
  * then these. Only blocks of rows near the window are read from the database.
  */
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { checkItem, moveItem, reorderItem } from "../data/items.js";
 import type { Item } from "../data/schema.js";
@@ -36,17 +36,30 @@ interface Loaded {
   readonly done: Range;
 }
 
+/** What was asked for, so that an answer that comes later is put in its place. */
+const loadedByQuery = new WeakMap<Query, Loaded>();
+
 /** Which items stand in these rows. */
-function loadOf(view: View, now: Parameters<typeof windowQuery>[1], rows: Visible, extent: Extent): Loaded {
+function loadOf(
+  view: View,
+  now: Parameters<typeof windowQuery>[1],
+  rows: Visible,
+  extent: Extent,
+): Loaded {
   const { open, isDoneShown } = extent;
   const range = (first: number, end: number): Range => ({
     offset: Math.max(0, first),
     count: Math.max(0, end - Math.max(0, first)),
   });
-  const openRange = range(Math.min(rows.first, open), Math.min(rows.end, Math.max(open, rows.first)));
+  const openRange = range(
+    Math.min(rows.first, open),
+    Math.min(rows.end, Math.max(open, rows.first)),
+  );
   const doneRange = isDoneShown ? range(rows.first - open - 1, rows.end - open - 1) : range(0, 0);
   const query = windowQuery(view, now, openRange, doneRange);
-  return { query, open: openRange, done: doneRange };
+  const loaded = { query, open: openRange, done: doneRange };
+  loadedByQuery.set(query, loaded);
+  return loaded;
 }
 
 /** The items that are loaded, by their row. */
@@ -82,15 +95,18 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
   const blocks = blocksOf(visible);
   const load = loadOf(view, now, blocks, extent);
   const answer = useRows<Item>(db, load.query);
-  const byKey = useRef(new Map<Query, Loaded>());
-  byKey.current.set(load.query, load);
   const items = useMemo(() => {
-    const answered = answer === undefined ? undefined : byKey.current.get(answer.query);
+    const answered = answer === undefined ? undefined : loadedByQuery.get(answer.query);
     if (answer === undefined || answered === undefined) return new Map<number, Item>();
-    byKey.current = new Map([[answer.query, answered], [load.query, load]]);
     return itemsByRow(answer.rows, answered, extent.open);
   }, [answer, extent.open]);
 
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    // The rows stand under what is above them, whatever room the scroll bar takes.
+    const gutter = element === null ? 0 : (element.offsetWidth - element.clientWidth) / 2;
+    element?.style.setProperty("--gutter", `${gutter}px`);
+  }, []);
   const [cursor, setCursor] = useState<Cursor>({ index: 0, id: undefined });
   useEffect(() => {
     for (const [index, item] of items) {
@@ -110,7 +126,12 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
     const after = drag.target === 0 ? undefined : items.get(drag.target - 1);
     void app.act(reorderItem(db, dragged, after?.id));
   };
-  const { drag, begin } = useDrag({ scroller, rowHeight, sortable: isSortable ? extent.open : 0, onDrop });
+  const { drag, begin } = useDrag({
+    scroller,
+    rowHeight,
+    sortable: isSortable ? extent.open : 0,
+    onDrop,
+  });
 
   const latest = useLatest({ app, begin });
   const events = useMemo<RowEvents>(
@@ -138,12 +159,26 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
   for (let index = visible.first; index < visible.end; index += 1) {
     const top = index * rowHeight;
     if (index === extent.open && extent.done > 0) {
-      rows.push(<DoneRow key="done" top={top} extent={extent} onToggle={() => setDoneShown(!isDoneShown)} />);
+      rows.push(
+        <DoneRow
+          key="done"
+          top={top}
+          extent={extent}
+          onToggle={() => setDoneShown(!isDoneShown)}
+        />,
+      );
       continue;
     }
     const item = items.get(index);
     if (item === undefined) {
-      rows.push(<li key={`gap-${index}`} class="row row-gap" aria-hidden="true" style={{ transform: `translateY(${top}px)` }} />);
+      rows.push(
+        <li
+          key={`gap-${index}`}
+          class="row row-gap"
+          aria-hidden="true"
+          style={{ transform: `translateY(${top}px)` }}
+        />,
+      );
       continue;
     }
     rows.push(
@@ -198,7 +233,12 @@ interface DoneRowProps {
 function DoneRow({ top, extent, onToggle }: DoneRowProps): JSX.Element {
   return (
     <li class="row row-heading" style={{ transform: `translateY(${top}px)` }}>
-      <button type="button" class="row-toggle" aria-expanded={extent.isDoneShown} onClick={onToggle}>
+      <button
+        type="button"
+        class="row-toggle"
+        aria-expanded={extent.isDoneShown}
+        onClick={onToggle}
+      >
         <span class="chevron" aria-hidden="true" />
         Done
         <span class="count">{extent.done.toLocaleString("en")}</span>

@@ -4,7 +4,7 @@
  * What is typed is written when the field is left, and when the panel closes; one step for undo.
  */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { addDays, describeDay, nextMonday } from "../data/dates.js";
 import { checkItem, editItem, moveItem, removeItem, type Edit } from "../data/items.js";
@@ -41,7 +41,7 @@ interface DialogProps {
 
 function PanelDialog({ onClose, children }: DialogProps): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
     return () => dialog?.close();
@@ -96,7 +96,12 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
           <Icon name="close" />
         </button>
       </header>
-      <Draft label="Title" kind="title" value={item.title} onSave={(title) => title.trim() !== "" && save({ title: title.trim() })} />
+      <Draft
+        label="Title"
+        kind="title"
+        value={item.title}
+        onSave={(title) => title.trim() !== "" && save({ title: title.trim() })}
+      />
       <DueField item={item} onSave={(due) => save({ due })} />
       <div class="panel-field">
         <label for="panel-list">List</label>
@@ -104,7 +109,11 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
       </div>
       <Draft label="Note" kind="note" value={item.note} onSave={(note) => save({ note })} />
       <footer class="panel-foot">
-        <button type="button" class="button button-quiet" onClick={() => app.show({ kind: "history", item })}>
+        <button
+          type="button"
+          class="button button-quiet"
+          onClick={() => app.show({ kind: "history", item })}
+        >
           <Icon name="clock" size={18} />
           History
         </button>
@@ -200,7 +209,12 @@ function DueField({ item, onSave }: DueProps): JSX.Element {
           onChange={(event) => onSave(event.currentTarget.value || null)}
         />
         {item.due !== null && (
-          <button type="button" class="icon-button" aria-label="No due date" onClick={() => onSave(null)}>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label="No due date"
+            onClick={() => onSave(null)}
+          >
             <Icon name="close" size={18} />
           </button>
         )}

@@ -43,12 +43,24 @@ export function Sidebar({ search, onSearch, onGone, isDrawer }: Props): JSX.Elem
         <ul>
           {SMART.map((kind) => (
             <li key={kind}>
-              <Place view={{ kind }} icon={kind} name={VIEW_NAMES[kind]} count={counts?.[kind] ?? 0} onGone={onGone} />
+              <Place
+                view={{ kind }}
+                icon={kind}
+                name={VIEW_NAMES[kind]}
+                count={counts?.[kind] ?? 0}
+                onGone={onGone}
+              />
             </li>
           ))}
           {(counts?.none ?? 0) > 0 && (
             <li>
-              <Place view={{ kind: "none" }} icon="none" name={VIEW_NAMES.none} count={counts?.none ?? 0} onGone={onGone} />
+              <Place
+                view={{ kind: "none" }}
+                icon="none"
+                name={VIEW_NAMES.none}
+                count={counts?.none ?? 0}
+                onGone={onGone}
+              />
             </li>
           )}
         </ul>
@@ -74,10 +86,12 @@ export function Sidebar({ search, onSearch, onGone, isDrawer }: Props): JSX.Elem
       </nav>
       <div class="sidebar-foot">
         <SyncPill />
-        <button type="button" class="icon-button" aria-label="Keys" onClick={() => app.show({ kind: "keys" })}>
-          <Icon name="help" />
-        </button>
-        <button type="button" class="icon-button" aria-label="Settings" onClick={() => app.show({ kind: "settings" })}>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Settings"
+          onClick={() => app.show({ kind: "settings" })}
+        >
           <Icon name="settings" />
         </button>
       </div>
@@ -97,7 +111,12 @@ function Place({ view, icon, name, count, onGone }: PlaceProps): JSX.Element {
   const app = useApp();
   const isHere = isSameView(view, app.view);
   return (
-    <a class="place" href={viewToHash(view)} aria-current={isHere ? "page" : undefined} onClick={onGone}>
+    <a
+      class="place"
+      href={viewToHash(view)}
+      aria-current={isHere ? "page" : undefined}
+      onClick={onGone}
+    >
       <span class={`place-icon place-${icon}`}>
         <Icon name={icon} />
       </span>

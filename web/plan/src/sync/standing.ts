@@ -66,7 +66,8 @@ function localStanding(status: Status): Standing {
   return {
     tone: "quiet",
     label: "On this device only",
-    detail: "Your items are saved on this device. With an account they are on your other devices, too.",
+    detail:
+      "Your items are saved on this device. With an account they are on your other devices, too.",
     remedy: "signUp",
   };
 }
@@ -129,7 +130,11 @@ function failed(error: ErrorInfo, status: Status): Standing {
         "export",
       );
     case "clock_drift":
-      return bad("Check the clock", "This device’s clock is wrong. Set it right, then try again.", "retry");
+      return bad(
+        "Check the clock",
+        "This device’s clock is wrong. Set it right, then try again.",
+        "retry",
+      );
     default:
       return bad("Sync failed", `${sentence(error.message)} (${error.code})`, "retry");
   }

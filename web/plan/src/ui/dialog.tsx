@@ -3,7 +3,7 @@
  * the focus back. On a phone it comes up from the lower edge.
  */
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icons.js";
 
 interface Props {
@@ -19,7 +19,7 @@ interface Props {
 export function Dialog(props: Props): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
     return () => dialog?.close();
@@ -58,7 +58,10 @@ export function Dialog(props: Props): JSX.Element {
 interface FieldProps {
   readonly label: string;
   readonly hint?: string;
-  readonly children: (ids: { readonly id: string; readonly hint: string | undefined }) => ComponentChildren;
+  readonly children: (ids: {
+    readonly id: string;
+    readonly hint: string | undefined;
+  }) => ComponentChildren;
 }
 
 /** A labelled input, with a hint under it. */

@@ -2,7 +2,7 @@
  * What comes in from the left edge of a phone: a modal `<dialog>`, as the others.
  */
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface Props {
   readonly onClose: () => void;
@@ -11,7 +11,7 @@ interface Props {
 
 export function Drawer({ onClose, children }: Props): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
     return () => dialog?.close();
