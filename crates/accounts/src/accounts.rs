@@ -34,6 +34,8 @@ pub struct Accounts {
     pub(crate) database: Arc<Database>,
     kdf: KdfCost,
     throttle: Throttle,
+    /// Of secrets that are no account's: who guesses logins keeps no operator out.
+    secrets: Throttle,
     /// Devices of an account that has no limit of its own.
     pub(crate) clients_max: u32,
 }
@@ -79,7 +81,8 @@ impl Accounts {
     pub fn open(databases: &Databases, data: &Path, kdf: KdfCost) -> Result<Self> {
         let database = schema::open(databases, data)?;
         let clients_max = CLIENTS_COUNT_DEFAULT;
-        Ok(Self { database, kdf, throttle: Throttle::new(), clients_max })
+        let [throttle, secrets] = [Throttle::new(), Throttle::new()];
+        Ok(Self { database, kdf, throttle, secrets, clients_max })
     }
 
     /// With another limit for the devices of accounts that have none of their own.
@@ -187,6 +190,22 @@ impl Accounts {
         })
     }
 
+    /// Whether a secret is right that is no account's, the operator's say. Wrong ones are slowed by
+    /// address, as failed logins are, but apart from them.
+    pub fn check_secret(
+        &self,
+        address: IpAddr,
+        now_ms: u64,
+        is_right: impl FnOnce() -> bool,
+    ) -> Result<bool> {
+        let attempt = self.secrets.begin(None, Some(address), now_ms)?;
+        let is_right = is_right();
+        if is_right {
+            attempt.succeed();
+        }
+        Ok(is_right)
+    }
+
     /// Removes the account and its devices. The vaults' files are the caller's to delete, the
     /// account's own first in the list; nothing opens them any more.
     pub fn remove(&self, login: &Login) -> Result<Vec<VaultId>> {
@@ -216,7 +235,7 @@ impl Accounts {
         now_ms: u64,
         address: Option<IpAddr>,
     ) -> Result<(Unlocked, PasswordWrap)> {
-        let attempt = self.throttle.begin(login, address, now_ms)?;
+        let attempt = self.throttle.begin(Some(login), address, now_ms)?;
         let proven = self.try_password(login, password);
         match &proven {
             Ok(_) => attempt.succeed(),
@@ -273,12 +292,12 @@ impl Lock {
     }
 }
 
-const SUMMARY: &str = "
+pub(crate) const SUMMARY: &str = "
     SELECT id, login, vault, created_ms, (SELECT count(*) FROM client WHERE account_id = account.id),
         messages_max, bytes_max, clients_max
     FROM account";
 
-fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
+pub(crate) fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
     Ok(AccountSummary {
         account: AccountId(row.get(0)?),
         login: login_of_column(&row.get::<_, String>(1)?)?,

@@ -77,7 +77,7 @@ struct FailuresByKey {
 #[must_use]
 pub(crate) struct Attempt<'a> {
     throttle: &'a Throttle,
-    login: &'a Login,
+    login: Option<&'a Login>,
     network: Option<Network>,
 }
 
@@ -88,25 +88,28 @@ impl Throttle {
         Self { failures: Mutex::new(FailuresByKey { by_login, by_network }) }
     }
 
-    /// Counts an attempt, or refuses it. A refused one does not count.
+    /// Counts an attempt, or refuses it. A refused one does not count. Without a login it is one at
+    /// a secret that is no account's, and counts against the address alone.
     pub(crate) fn begin<'a>(
         &'a self,
-        login: &'a Login,
+        login: Option<&'a Login>,
         address: Option<IpAddr>,
         now_ms: u64,
     ) -> Result<Attempt<'a>> {
         let network = address.map(Network::of);
         let mut failures = self.lock();
         let FailuresByKey { by_login, by_network } = &mut *failures;
-        let of_login = look_up(by_login, login, &PER_ACCOUNT, now_ms);
+        let of_login = login.map(|login| look_up(by_login, login, &PER_ACCOUNT, now_ms));
         let of_network = network.map(|network| look_up(by_network, &network, &PER_NETWORK, now_ms));
         let pause_ms = of_login
-            .pause_ms(&PER_ACCOUNT, now_ms)
+            .map_or(0, |failures| failures.pause_ms(&PER_ACCOUNT, now_ms))
             .max(of_network.map_or(0, |failures| failures.pause_ms(&PER_NETWORK, now_ms)));
         if pause_ms > 0 {
             return Err(Error::TooManyAttempts { retry_after_s: pause_ms.div_ceil(1_000) });
         }
-        by_login.put(login.clone(), of_login.plus_one(&PER_ACCOUNT, now_ms));
+        if let (Some(login), Some(of_login)) = (login, of_login) {
+            by_login.put(login.clone(), of_login.plus_one(&PER_ACCOUNT, now_ms));
+        }
         if let (Some(network), Some(of_network)) = (network, of_network) {
             by_network.put(network, of_network.plus_one(&PER_NETWORK, now_ms));
         }
@@ -123,14 +126,17 @@ impl Attempt<'_> {
     /// or a password of one's own would be a licence to guess others'.
     pub(crate) fn succeed(self) {
         let mut failures = self.throttle.lock();
-        failures.by_login.pop(self.login);
+        if let Some(login) = self.login {
+            failures.by_login.pop(login);
+        }
         self.take_back_network(&mut failures);
     }
 
     /// Whether the password is right was not found out.
     pub(crate) fn abandon(self) {
         let mut failures = self.throttle.lock();
-        if let Some(of_login) = failures.by_login.get_mut(self.login) {
+        let of_login = self.login.and_then(|login| failures.by_login.get_mut(login));
+        if let Some(of_login) = of_login {
             of_login.take_one_back(&PER_ACCOUNT);
         }
         self.take_back_network(&mut failures);

@@ -41,7 +41,8 @@ pub(crate) struct Arguments {
     /// Let anybody make an account.
     #[arg(long)]
     open_registration: bool,
-    /// Who sends the token on this file's first line may make accounts.
+    /// Who sends the token on this file's first line may make accounts, and ask `/v1/admin/`, as the
+    /// page `/admin` does.
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
     /// Let pages of this origin call the API, or of any origin (*); may be given more than once.

@@ -121,6 +121,8 @@ pub(crate) struct Surroundings {
     pub(crate) idle: Arc<Idle>,
     /// What maintenance has done, to all databases.
     pub(crate) maintained: Arc<maintenance::Counters>,
+    /// What has happened in all databases.
+    pub(crate) totals: Arc<Counters>,
     pub(crate) cache_total: CacheTotal,
 }
 
@@ -219,7 +221,7 @@ impl Database {
             }
             Ok(false) => {}
             Err(refused) => {
-                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                self.count(|counters| &counters.refused, 1);
                 // Dropping the job answers.
                 match refused {
                     Refused::Full(job) => job.fail(Error::Busy),
@@ -305,11 +307,9 @@ impl Database {
         let waiting_count = self.queue.put_back(batch.rest.into_iter());
         writer.pace.observe(ran_count, waiting_count, batch.run_time, batch.commit_time);
         // Before the answers, so that who has one finds it counted.
-        let Counters { transactions, failed, batches, .. } = &self.counters;
-        let failed_count = ran_count - batch.committed_count;
-        transactions.fetch_add(batch.committed_count as u64, Ordering::Relaxed);
-        failed.fetch_add(failed_count as u64, Ordering::Relaxed);
-        batches.fetch_add(1, Ordering::Relaxed);
+        self.count(|counters| &counters.transactions, batch.committed_count);
+        self.count(|counters| &counters.failed, ran_count - batch.committed_count);
+        self.count(|counters| &counters.batches, 1);
         if self.poison.get().is_some() {
             // Nobody knows what the WAL holds: it stays as it is, for recovery.
             self.checkpoints.close();
@@ -350,10 +350,9 @@ impl Database {
         if let Some(cause) = self.poison.get() {
             let poisoned = || Error::Poisoned { cause: Arc::clone(cause) };
             let failed: usize = batches.iter().map(|batch| batch.fail(poisoned)).sum();
-            self.counters.transactions.fetch_sub(failed as u64, Ordering::Relaxed);
-            self.counters.failed.fetch_add(failed as u64, Ordering::Relaxed);
+            self.count_as_failed(failed);
         }
-        self.counters.flushes.fetch_add(u64::from(!batches.is_empty()), Ordering::Relaxed);
+        self.count(|counters| &counters.flushes, usize::from(!batches.is_empty()));
         for batch in batches {
             self.surroundings.courier.deliver(batch);
         }

@@ -12,10 +12,12 @@
 //! - At most `open_count_max` files are open.
 //!
 //! # Not here
-//! - What a database does → `database.rs`. The order of work → `ready.rs`.
+//! - What a database does → `database.rs`. The order of work → `ready.rs`. Counts → `figures.rs`.
+
+mod figures;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -26,9 +28,8 @@ use crate::courier::Courier;
 use crate::database::{Database, Options, Surroundings};
 use crate::error::{Error, Result, io};
 use crate::idle::Idle;
-use crate::maintenance::MaintenanceStats;
 use crate::ready::Ready;
-use crate::stats::Health;
+use crate::stats;
 use crate::upkeep::Upkeep;
 
 /// The limits of a registry.
@@ -107,6 +108,7 @@ impl Databases {
             upkeep: Arc::new(Upkeep::default()),
             idle: Arc::new(Idle::new(limits.idle_time)),
             maintained: Arc::default(),
+            totals: Arc::new(stats::Counters::default()),
             cache_total: CacheTotal::default(),
         };
         let threads =
@@ -193,34 +195,6 @@ impl Databases {
                 tracing::error!("a thread had panicked");
             }
         }
-    }
-
-    /// How many databases are open.
-    pub fn open_count(&self) -> usize {
-        self.registry().open_count
-    }
-
-    /// The memory that all page caches hold, as measured after each use.
-    pub fn cache_bytes(&self) -> usize {
-        self.surroundings.cache_total.bytes()
-    }
-
-    /// How the files of each open database are, by path.
-    pub fn health(&self) -> Vec<(PathBuf, Health)> {
-        let open = |slot: &Slot| match slot {
-            Slot::Open(database) => Some(Arc::downgrade(database)),
-            Slot::Opening | Slot::Closing => None,
-        };
-        // Held one at a time, so that the others can be closed meanwhile.
-        let databases: Vec<_> =
-            self.registry().slots.iter().filter_map(|(_, slot)| open(slot)).collect();
-        let databases = databases.iter().filter_map(Weak::upgrade);
-        databases.map(|database| (database.path().to_owned(), database.health())).collect()
-    }
-
-    /// What maintenance has done, to all databases, also to those that are closed.
-    pub fn maintenance(&self) -> MaintenanceStats {
-        self.surroundings.maintained.stats()
     }
 
     fn next_step(&self, registry: &mut Registry, path: &Path) -> Result<Step> {

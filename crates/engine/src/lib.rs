@@ -88,7 +88,7 @@ pub use migrate::Migration;
 pub use mount::file_system;
 pub use open::{Encryption, Untouched, open_connection, open_untouched};
 pub use profile::{Pragma, Profile, Scope};
-pub use stats::{Health, Stats};
+pub use stats::{Health, Stats, Totals};
 pub use transaction::{Held, Sql, Transaction};
 pub use vacuum::{Vacuum, Vacuumed, vacuum};
 pub use writer::WriterLimits;

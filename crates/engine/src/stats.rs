@@ -32,6 +32,21 @@ pub struct Stats {
     pub is_poisoned: bool,
 }
 
+/// What all databases of a registry have done since it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Transactions that were committed.
+    pub transactions: u64,
+    /// Transactions that were run, or waited, and got an error.
+    pub failed: u64,
+    /// Transactions that were not accepted.
+    pub refused: u64,
+    /// Batches; `transactions / batches` share a commit.
+    pub batches: u64,
+    /// Times that a WAL was flushed to the disk.
+    pub flushes: u64,
+}
+
 /// How a database's files are, and what is in their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
@@ -60,7 +75,7 @@ impl Health {
     }
 }
 
-/// What is counted as it happens.
+/// What is counted as it happens: of one database, or of all.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) transactions: AtomicU64,

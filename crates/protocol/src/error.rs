@@ -46,6 +46,7 @@ macro_rules! codes {
 
 codes! {
     AccountExists "account_exists" 409 false "An account with this login exists.",
+    AdminDisabled "admin_disabled" 403 false "The server was started without an operator's token (warren serve --admin-token-file).",
     Busy "busy" 503 true "The vault's queue is full.",
     ClockDrift "clock_drift" 422 false "A message is stamped more than five minutes ahead of the server's clock.",
     Internal "internal" 500 true "A fault of the server; its log says more.",

@@ -4,6 +4,7 @@
 //! - Async tasks never touch a file or hash a password: that runs on blocking threads.
 //! - At most one password per core is hashed at a time; each takes tens of megabytes.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use sync_store::{Files, Postgres, Quota, Vaults};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
+use crate::census::Census;
+use crate::clock;
 use crate::config::Config;
 use crate::error::{Overload, Refusal, Result};
 use crate::listeners::Listeners;
@@ -34,6 +37,9 @@ pub(crate) struct App {
     pub(crate) vaults: Vaults,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) metrics: Metrics,
+    pub(crate) census: Census,
+    /// One turn, for maintenance that the operator asks for.
+    pub(crate) maintaining: Arc<Semaphore>,
     pub(crate) site: Site,
     /// Connections that there is room for, on all listeners together.
     pub(crate) connections: Arc<Semaphore>,
@@ -57,6 +63,8 @@ impl App {
         Ok(Self {
             listeners: Arc::new(Listeners::new(of_account, of_all)),
             metrics: Metrics::new(),
+            census: Census::default(),
+            maintaining: turns(1),
             site: Site::new(config.site),
             connections: turns(config.connections_max),
             passwords: turns(cores),
@@ -82,6 +90,12 @@ impl App {
             Ok(room) => Ok(room.expect("nobody closes the semaphore")),
             Err(_elapsed) => Err(Overload::Busy("too many large requests are under way")),
         }
+    }
+
+    /// Whether this is the operator's token. Guesses are slowed by address.
+    pub(crate) fn is_operator(&self, token: &str, address: IpAddr) -> Result<bool, Refusal> {
+        let is_right = || self.config.admin_token.as_ref().is_some_and(|admin| admin.is(token));
+        Ok(self.accounts.check_secret(address, clock::now_ms(), is_right)?)
     }
 
     /// How much the vault of a device's account may hold.

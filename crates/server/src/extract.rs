@@ -97,6 +97,28 @@ impl<S: Sync> FromRequestParts<S> for Bearer {
     }
 }
 
+/// The operator, who has shown their token.
+pub(crate) struct Operator;
+
+impl FromRequestParts<Arc<App>> for Operator {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        if app.config.admin_token.is_none() {
+            return Err(Refusal::of(ErrorCode::AdminDisabled));
+        }
+        let bearer = Bearer::from_request_parts(parts, app).await?;
+        // Who sends none does not guess.
+        let token = bearer.text().ok_or(Refusal::of(ErrorCode::InvalidToken))?;
+        let peer = parts.extensions.get::<Peer>().expect("accept puts it beside each request");
+        if app.is_operator(token, peer.address)? {
+            Ok(Self)
+        } else {
+            Err(Refusal::new(ErrorCode::InvalidToken, "this is not the operator's token"))
+        }
+    }
+}
+
 /// A device that has shown its token, and its vault, open.
 pub(crate) struct Device {
     pub(crate) session: Session,
@@ -184,6 +206,26 @@ impl<T: DeserializeOwned + prost::Message + Default> FromRequest<Arc<App>> for F
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refusal> {
         RawBody::read(request, app, FORM_BYTES_MAX).await?.decode().map(Self)
+    }
+}
+
+/// A small body of a call that takes JSON alone.
+pub(crate) struct JsonForm<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonForm<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refusal> {
+        let body = RawBody::read(request, app, FORM_BYTES_MAX).await?;
+        match body.encoding {
+            Encoding::Json => {
+                serde_json::from_slice(&body.bytes).map(Self).map_err(|e| malformed(&e))
+            }
+            Encoding::Protobuf => {
+                let message = "this call takes application/json alone";
+                Err(Refusal::new(ErrorCode::UnsupportedMediaType, message))
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One file per resource, each with its own `router()`.
 
 pub(crate) mod accounts;
+pub(crate) mod admin;
 pub(crate) mod clients;
 pub(crate) mod events;
 pub(crate) mod health;

@@ -16,6 +16,7 @@
 
 mod accept;
 mod app;
+mod census;
 mod clock;
 mod config;
 mod error;

@@ -9,22 +9,21 @@
 //! # Not here
 //! - What is known of each open vault → `metrics/vaults.rs`.
 
+mod totals;
 mod vaults;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use accounts::VaultId;
 use axum::http::{Method, StatusCode};
 use engine::MaintenanceStats;
 use metrics::{counter, gauge, histogram, with_local_recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use crate::app::App;
-
-/// From a cached read to a password hash that waited for its turn.
-const DURATION_BUCKETS_S: &[f64] =
-    &[0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+use crate::handlers::admin::vault_of;
+use crate::metrics::totals::Totals;
+pub(crate) use crate::metrics::totals::{DURATION_BOUNDS_S, Seen};
 
 /// How often samples are folded into their buckets, so that they do not pile up when nobody
 /// scrapes.
@@ -33,14 +32,15 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) struct Metrics {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
+    pub(crate) totals: Totals,
 }
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        let builder = PrometheusBuilder::new().set_buckets(DURATION_BUCKETS_S);
+        let builder = PrometheusBuilder::new().set_buckets(&DURATION_BOUNDS_S);
         let recorder = builder.expect("there are buckets").build_recorder();
         let handle = recorder.handle();
-        Self { recorder, handle }
+        Self { recorder, handle, totals: Totals::new() }
     }
 
     pub(crate) fn answered(
@@ -50,6 +50,7 @@ impl Metrics {
         status: StatusCode,
         duration: Duration,
     ) {
+        self.totals.answered(route, status.is_server_error(), duration);
         let labels = [
             ("method", method_label(method).to_owned()),
             ("route", route.to_owned()),
@@ -63,24 +64,19 @@ impl Metrics {
     }
 
     pub(crate) fn pushed(&self, stored: u64, known: u64) {
-        with_local_recorder(&self.recorder, || {
-            counter!("warren_messages_stored_total").increment(stored);
-            counter!("warren_messages_known_total").increment(known);
-        });
+        self.totals.pushed(stored, known);
     }
 
     pub(crate) fn pulled(&self, count: usize) {
-        with_local_recorder(&self.recorder, || {
-            counter!("warren_messages_sent_total").increment(count as u64);
-        });
+        self.totals.pulled(count as u64);
     }
 
     pub(crate) fn connected(&self) {
-        with_local_recorder(&self.recorder, || gauge!("warren_connections").increment(1));
+        self.totals.connected();
     }
 
     pub(crate) fn disconnected(&self) {
-        with_local_recorder(&self.recorder, || gauge!("warren_connections").decrement(1));
+        self.totals.disconnected();
     }
 
     /// Asks the file system for the size of each open vault's WAL.
@@ -88,14 +84,25 @@ impl Metrics {
         self.set("warren_databases_open", app.databases.open_count());
         self.set("warren_cache_bytes", app.databases.cache_bytes());
         self.set("warren_listeners", app.listeners.count());
+        self.set_totals(app.databases.totals());
         self.set_maintenance(app.databases.maintenance());
-        let health = app.databases.health();
-        let vaults: Vec<(VaultId, _)> = health
-            .into_iter()
-            // A vault's file has its name; the accounts' file has another.
-            .filter_map(|(path, health)| Some((path.file_stem()?.to_str()?.parse().ok()?, health)))
-            .collect();
+        let health = app.databases.health().into_iter();
+        let vaults: Vec<_> =
+            health.filter_map(|(path, health)| Some((vault_of(&path)?, health))).collect();
         self.handle.render() + &vaults::text(&vaults)
+    }
+
+    fn set_totals(&self, of_databases: engine::Totals) {
+        let seen = self.totals.seen();
+        with_local_recorder(&self.recorder, || {
+            counter!("warren_messages_stored_total").absolute(seen.stored);
+            counter!("warren_messages_known_total").absolute(seen.known);
+            counter!("warren_messages_sent_total").absolute(seen.sent);
+            counter!("warren_transactions_total").absolute(of_databases.transactions);
+            counter!("warren_transactions_failed_total").absolute(of_databases.failed);
+            counter!("warren_flushes_total").absolute(of_databases.flushes);
+        });
+        self.set("warren_connections", usize::try_from(seen.connections).unwrap_or(usize::MAX));
     }
 
     fn set_maintenance(&self, done: MaintenanceStats) {

@@ -39,6 +39,9 @@ pub(crate) const BODY: &[ErrorCode] = &[
     ErrorCode::TooLarge,
     ErrorCode::UnsupportedMediaType,
 ];
+/// Why a call with the operator's token may be refused.
+pub(crate) const OPERATOR: &[ErrorCode] =
+    &[ErrorCode::AdminDisabled, ErrorCode::InvalidToken, ErrorCode::TooManyAttempts];
 /// Why a call with a device's token may be refused; it opens a vault.
 pub(crate) const TOKEN: &[ErrorCode] = &[ErrorCode::Busy, ErrorCode::InvalidToken];
 
@@ -74,6 +77,7 @@ pub(crate) use refusals;
         (name = "accounts", description = "A login, a password, a vault"),
         (name = "clients", description = "The devices of an account, each with a token"),
         (name = "sync", description = "Messages, in order of arrival"),
+        (name = "admin", description = "For the operator, with their token; JSON alone"),
         (name = "operation", description = "For operators and visitors"),
     ),
 )]
@@ -154,16 +158,22 @@ fn grammar() -> [(&'static str, &'static str, &'static str, Value); 9] {
 
 fn limit_parameters(operation: &mut Value, messages_count_max: &Value) {
     let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
-    for parameter in parameters.into_iter().flatten().filter(|p| p["name"] == "limit") {
+    // Those of other lists say their own.
+    let is_of_messages = |p: &&mut Value| p["name"] == "limit" && p["schema"]["maximum"].is_null();
+    for parameter in parameters.into_iter().flatten().filter(is_of_messages) {
         parameter["schema"]["maximum"] = messages_count_max.clone();
     }
 }
 
-/// Whatever is a wire type in JSON is also offered as protobuf.
+/// Whatever is a wire type in JSON is also offered as protobuf; what only operators ask for is none.
 fn offer_protobuf(operation: &mut Value) {
+    let is_for_operators = operation["tags"] == json!(["admin"]);
     let is_wire_type = |content: &Value| {
         let reference = content[protocol::JSON]["schema"]["$ref"].as_str();
-        reference.is_some_and(|reference| !reference.ends_with("/Health"))
+        let is_error = |reference: &str| reference.ends_with("/ErrorResponse");
+        reference.is_some_and(|reference| {
+            is_error(reference) || !(is_for_operators || reference.ends_with("/Health"))
+        })
     };
     let offer = |content: &mut Value| {
         if is_wire_type(content) {

@@ -7,13 +7,14 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::gateway::{self, Gateway, Place};
-use crate::handlers::{accounts, clients, events, health, reconcile, sync};
+use crate::handlers::{accounts, admin, clients, events, health, reconcile, sync};
 use crate::{openapi, origin, respond, site};
 
 /// The API, the gateways that are under a path, and where neither is, the site.
 pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway]) -> Router {
     let calls = OpenApiRouter::with_openapi(openapi::base())
         .merge(accounts::router())
+        .merge(admin::router())
         .merge(clients::router())
         .merge(sync::router())
         .merge(reconcile::router())

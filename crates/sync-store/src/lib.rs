@@ -37,7 +37,7 @@ pub use gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded};
 
 pub use postgres::{Postgres, plproxy_sql, schema_sql};
 pub use reconcile::{Claim, Finding, Holds, reconcile};
-pub use sqlite::{APPLICATION_ID, Files};
+pub use sqlite::{APPLICATION_ID, FileSizes, Files};
 pub use store::{
     Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
 };

@@ -10,6 +10,7 @@ mod files;
 mod gateway;
 mod messages;
 mod schema;
+mod sizes;
 mod windows;
 
 use std::ops::Range;
@@ -24,6 +25,7 @@ use tokio::task::spawn_blocking;
 
 pub use self::files::Files;
 pub use self::schema::APPLICATION_ID;
+pub use self::sizes::FileSizes;
 use crate::batch::Batch;
 use crate::client::{Client, Seen};
 use crate::error::{Error, Result};

@@ -20,16 +20,33 @@ export interface PackedRows {
   readonly changes: number;
 }
 
+/**
+ * Whose turn on the connection it is. What takes long gives its turn back while it waits for the
+ * network; so whoever calls it has taken a turn, and has one when it ends.
+ */
+export interface Turns {
+  take(): Promise<void>;
+  give(): void;
+}
+
+/** An object of wasm's: `free` it when its members have been read. */
+interface Owned {
+  free(): void;
+}
+
 /** `/wasm/replica.js`, generated. */
 export interface EngineModule {
   default(options: { module_or_path: WebAssembly.Module | URL | Response }): Promise<unknown>;
   /** Takes the pool of OPFS files of this name; rejects with `storage_unavailable` or `storage_busy`. */
   openReplica(name: string, key: Uint8Array | string | undefined, inMemory: boolean): Promise<Replica>;
+  SignIn: new (server: string, login: string, password: string, device: string) => SignIn;
 }
+
+export type SignIn = Owned;
 
 export interface Replica {
   /** Runs one statement, or several without parameters; the rows are the last one's. */
-  run(sql: string, parameters: readonly SqlValue[]): PackedRows;
+  run(sql: string, parameters: readonly SqlValue[]): PackedRows & Owned;
   runMany(sql: string, parameters: readonly (readonly SqlValue[])[]): number;
   /** Whether a transaction is open. */
   inTransaction(): boolean;
@@ -39,7 +56,7 @@ export interface Replica {
   takeChanged(): string[];
 
   track(tables: readonly string[]): void;
-  signIn(server: string, login: string, password: string, name: string): Promise<void>;
+  signIn(request: SignIn, signal: AbortSignal, turns: Turns): Promise<void>;
   /** Forgets the token. */
   signOut(): void;
   token(): string | undefined;
@@ -47,22 +64,26 @@ export interface Replica {
   sync(
     onProgress: (stage: "received" | "sent" | "applied", done: number, total: number) => void,
     signal: AbortSignal,
+    turns: Turns,
   ): Promise<string>;
-  /** Listens to the server's events until it ends; calls when the server has something new. */
-  listen(onState: () => void, signal: AbortSignal): Promise<void>;
-  /** JSON: see `crates/replica-wasm/src/json.rs`. */
+  /** Listens to the server's events until it ends; calls when the server has something new. Needs
+   * no turn. */
+  listen(onState: () => void, signal: AbortSignal, turns: Turns): Promise<void>;
+  /** JSON, as `warren status --json` has it (`crates/replica/src/json.rs`); and so on below. */
   status(): string;
-  receipt(): Promise<string>;
-  history(table: string, key: readonly SqlValue[]): string;
+  receipt(signal: AbortSignal, turns: Turns): Promise<string>;
+  /** The parts of the key as SQL literals, or texts as they are. */
+  history(table: string, key: readonly string[]): string;
   conflicts(): string;
   restore(id: string): void;
   phrase(): string | undefined;
   createPhrase(): string;
   usePhrase(words: string): void;
 
+  /** This and the next close and open the file: nothing may be waiting for the network. */
   export(): Uint8Array;
   /** Replaces the file; throws and changes nothing if it is no database, or the key does not open it. */
-  import(file: Uint8Array): Promise<void>;
+  import(file: Uint8Array): void;
   /** Gives the file and the pool free. */
   close(): void;
 }

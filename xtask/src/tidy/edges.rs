@@ -25,6 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("doctor", &["engine", "sqlite3mc-sys"]),
     ("sync-store", &["accounts", "engine", "crdt"]),
     ("replica", &["protocol", "crdt", "sqlite3mc-sys"]),
+    ("replica-wasm", &["replica", "protocol", "sqlite3mc-sys"]),
     ("server", &["sync-store", "accounts", "engine", "protocol", "crdt"]),
     ("web-assets", &["server"]),
     ("actual", &["server", "sync-store", "accounts", "engine", "crdt"]),

@@ -15,7 +15,7 @@ fn address(text: &str) -> IpAddr {
 
 /// Fails once: `None`, or if it is refused, after how many seconds to come again.
 fn fail(throttle: &Throttle, login: &Login, address: Option<IpAddr>, now_ms: u64) -> Option<u64> {
-    match throttle.begin(login, address, now_ms) {
+    match throttle.begin(Some(login), address, now_ms) {
         Ok(attempt) => {
             drop(attempt);
             None
@@ -80,7 +80,7 @@ fn a_success_clears_the_account() {
     for _ in 0..4 {
         assert_eq!(fail(&throttle, &ada, None, START), None);
     }
-    throttle.begin(&ada, None, START).unwrap().succeed();
+    throttle.begin(Some(&ada), None, START).unwrap().succeed();
     for _ in 0..5 {
         assert_eq!(fail(&throttle, &ada, None, START), None);
     }
@@ -90,7 +90,8 @@ fn a_success_clears_the_account() {
 #[test]
 fn a_burst_gets_no_further_than_a_row() {
     let (throttle, ada) = (Throttle::new(), login("ada"));
-    let running: Vec<_> = (0..100).map_while(|_| throttle.begin(&ada, None, START).ok()).collect();
+    let running: Vec<_> =
+        (0..100).map_while(|_| throttle.begin(Some(&ada), None, START).ok()).collect();
     assert_eq!(running.len(), 5);
     drop(running);
     assert_eq!(fail(&throttle, &ada, None, START), Some(1));
@@ -100,7 +101,7 @@ fn a_burst_gets_no_further_than_a_row() {
 fn an_abandoned_attempt_does_not_count() {
     let (throttle, ada, home) = (Throttle::new(), login("ada"), Some(address("192.0.2.1")));
     for _ in 0..100 {
-        throttle.begin(&ada, home, START).unwrap().abandon();
+        throttle.begin(Some(&ada), home, START).unwrap().abandon();
     }
     assert_eq!(fail(&throttle, &ada, home, START), None);
 }
@@ -114,7 +115,7 @@ fn an_address_is_slowed_over_all_accounts() {
     assert_eq!(fail(&throttle, &login("ada"), home, START), Some(1));
     assert_eq!(fail(&throttle, &login("ada"), Some(address("192.0.2.2")), START), None);
     // A success elsewhere, or with one's own account, does not reset the address.
-    throttle.begin(&login("ada"), None, START).unwrap().succeed();
+    throttle.begin(Some(&login("ada")), None, START).unwrap().succeed();
     assert_eq!(fail(&throttle, &login("ada"), home, START), Some(1));
     assert_eq!(fail(&throttle, &login("ada"), home, START + SECOND), None);
 }
@@ -123,7 +124,7 @@ fn an_address_is_slowed_over_all_accounts() {
 fn successes_do_not_use_up_an_address() {
     let (throttle, office) = (Throttle::new(), Some(address("192.0.2.1")));
     for index in 0..100 {
-        throttle.begin(&login(&format!("user{index}")), office, START).unwrap().succeed();
+        throttle.begin(Some(&login(&format!("user{index}"))), office, START).unwrap().succeed();
     }
     assert_eq!(fail(&throttle, &login("ada"), office, START), None);
 }
@@ -159,4 +160,18 @@ fn the_memory_is_bounded() {
     }
     let failures = throttle.lock();
     assert_eq!((failures.by_login.len(), failures.by_network.len()), (count_max, count_max));
+}
+
+#[test]
+fn attempts_without_a_login_count_against_their_address_alone() {
+    let (throttle, office) = (Throttle::new(), Some(address("192.0.2.7")));
+    let attempt = |from| throttle.begin(None, from, START).map(drop);
+    for _ in 0..20 {
+        attempt(office).unwrap();
+    }
+    assert!(matches!(attempt(office), Err(Error::TooManyAttempts { retry_after_s: 1 })));
+    attempt(Some(address("192.0.2.8"))).unwrap();
+    // A login from there waits as well, and one from elsewhere does not.
+    assert_eq!(fail(&throttle, &login("ada"), office, START), Some(1));
+    assert_eq!(fail(&throttle, &login("ada"), None, START), None);
 }

@@ -16,6 +16,7 @@ mod children;
 mod devices;
 mod passwords;
 mod secrets;
+mod survey;
 
 const KDF: KdfCost = KdfCost::insecure_for_tests(1);
 const NOW: u64 = 1_795_000_000_000;

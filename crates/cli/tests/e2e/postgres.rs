@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sync_store::{Amend, Batch, BlobId, Files, PieceId, Vaults};
 
 use crate::processes::{Server, json, sql, warren, with_input};
-use crate::support::{PASSWORD, Place, check_equal, check_report, track_all};
+use crate::support::{ADMIN, PASSWORD, Place, check_equal, check_report, track_all};
 
 /// The tests' PostgreSQL server, started once; it ends with the process.
 fn lab() -> &'static postgres_lab::Server {
@@ -329,4 +329,32 @@ fn the_schema_is_printed_for_whoever_may_install_it() {
     let proxy = json(&["postgres", "schema", "--plproxy"]);
     assert!(proxy["sql"].as_str().unwrap().contains("LANGUAGE plproxy"));
     assert_eq!(json(&["postgres", "schema"])["sql"], json!(schema.trim_end().to_owned() + "\n"));
+}
+
+#[test]
+fn the_operator_is_told_what_postgres_knows() {
+    let (pair, server) = Pair::new();
+    server.stop();
+    let token = pair.place.write("admin.txt", ADMIN);
+    let options = ["--postgres-file", &pair.url, "--admin-token-file", &token];
+    let server = Server::start(&pair.place.data, &options);
+    let overview = server.admin("overview", ADMIN, None);
+    assert_eq!((&overview["storage"], &overview["files"]), (&json!("postgres"), &Value::Null));
+    let counts = json!([overview["accounts"], overview["clients"], overview["vaults"]]);
+    assert_eq!(counts, json!([1, 2, 1]), "{overview}");
+    assert_eq!(overview["open"]["count"], 0);
+    json(&["sync", &pair.a, "--server", &server.address]);
+    let after = server.admin("overview", ADMIN, None);
+    assert!(after["syncs"]["count"].as_u64() > overview["syncs"]["count"].as_u64(), "{after}");
+
+    let list = server.admin("accounts?sort=bytes", ADMIN, None);
+    let ada = &list["accounts"][0];
+    assert_eq!((&ada["login"], &ada["clients"]), (&json!("ada"), &json!(2)));
+    for name in ["bytes", "wal_bytes", "fragmentation", "seen_ms", "changed_ms"] {
+        assert_eq!(ada[name], Value::Null, "{name} in {ada}");
+    }
+    let report = server.admin("maintenance", ADMIN, Some(&json!({})));
+    // The accounts' file.
+    assert_eq!((&report["files"], &report["not_open"]), (&json!(1), &json!(0)), "{report}");
+    server.stop();
 }

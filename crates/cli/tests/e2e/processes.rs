@@ -141,6 +141,20 @@ impl Server {
         answer.body_mut().as_reader().read_to_string(&mut text).unwrap();
         text
     }
+
+    /// What a call of the operator's answers; with a body it is a POST.
+    pub(crate) fn admin(&self, call: &str, token: &str, body: Option<&Value>) -> Value {
+        let (url, bearer) =
+            (format!("{}/v1/admin/{call}", self.address), format!("Bearer {token}"));
+        let answer = match body {
+            None => ureq::get(url).header("authorization", bearer).call(),
+            Some(body) => ureq::post(url)
+                .header("authorization", bearer)
+                .header("content-type", "application/json")
+                .send(body.to_string()),
+        };
+        serde_json::from_reader(answer.unwrap().body_mut().as_reader()).unwrap()
+    }
 }
 
 impl Drop for Server {

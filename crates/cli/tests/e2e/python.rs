@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::hex::hex;
 use crate::processes::{Ran, Server, python, with_input};
 use crate::random::Random;
-use crate::support::{PASSWORD, Place, sync, token, track_all};
+use crate::support::{ADMIN, PASSWORD, Place, sync, token, track_all};
 
 const INTEROP: &str = include_str!("../../../../tests/apsw_interop.py");
 
@@ -99,6 +99,9 @@ const REVOKE: &str = "DELETE /v1/clients/{id}";
 /// instead.
 const LISTEN: &str = "GET /v1/sync/events";
 
+/// The operator's calls get a run of their own, with their token.
+const ADMIN_CALLS: &str = "^/v1/admin/";
+
 /// What a device and its user can do.
 const CALLS: &[(&str, &str)] = &[
     ("POST", "/v1/accounts"),
@@ -129,21 +132,24 @@ fn schemathesis(place: &Place, server: &Server, which: &[&str], token: &str, see
 fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
     let seed = Random::new().below(1 << 32);
     let place = Place::new();
-    let server = Server::start(&place.data, &["--open-registration"]);
+    let admin = place.write("admin.txt", ADMIN);
+    let options = ["--open-registration", "--admin-token-file", &admin];
+    let server = Server::start(&place.data, &options);
     let files = [place.chinook("a.db"), place.chinook("b.db")];
     for file in &files {
         track_all(file);
         place.sign_in("sync", file, &server.address);
     }
     let [a, b] = &files;
-    let before = successes(&server);
+    let before = successes(&server, CALLS);
     let except = ["--exclude-name", REVOKE, "--exclude-name", LISTEN];
+    let except = [&except[..], &["--exclude-path-regex", ADMIN_CALLS]].concat();
     let report = schemathesis(&place, &server, &except, &token(a), seed);
     assert_eq!(report["operations"]["tested"], 11, "{report}");
     let generated = report["test_cases"]["generated"].as_u64().unwrap();
     assert!(generated > 300, "{generated}");
     // It was let in, everywhere; and the device that asked is well.
-    let after = successes(&server);
+    let after = successes(&server, CALLS);
     for (call, (before, after)) in CALLS.iter().zip(before.iter().zip(&after)) {
         assert!(after > before, "{call:?}: {before} and {after}, seed {seed}");
     }
@@ -152,12 +158,21 @@ fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
     let report = schemathesis(&place, &server, &["--include-name", REVOKE], &token(b), seed);
     assert_eq!(report["operations"]["tested"], 1, "{report}");
     sync(a);
+
+    let which = ["--include-path-regex", ADMIN_CALLS];
+    let report = schemathesis(&place, &server, &which, ADMIN, seed);
+    assert_eq!(report["operations"]["tested"], 3, "{report}");
+    for call in [("GET", "overview"), ("GET", "accounts"), ("POST", "maintenance")] {
+        let (method, path) = (call.0, format!("/v1/admin/{}", call.1));
+        assert!(successes(&server, &[(method, &path)])[0] > 0, "{call:?}, seed {seed}");
+    }
+    sync(a);
     server.stop();
 }
 
 /// How many calls the server has answered with success, by method and route, as it counts them
 /// itself.
-fn successes(server: &Server) -> Vec<u64> {
+fn successes(server: &Server, calls: &[(&str, &str)]) -> Vec<u64> {
     let metrics = server.get("/metrics");
     assert!(!metrics.contains("status=\"5"), "{metrics}");
     let count = |(method, route): &(&str, &str)| {
@@ -167,5 +182,5 @@ fn successes(server: &Server) -> Vec<u64> {
             metrics.lines().filter_map(|line| line.strip_prefix(&label)?.rsplit(' ').next());
         counts.map(|count| count.parse::<u64>().unwrap()).sum()
     };
-    CALLS.iter().map(count).collect()
+    calls.iter().map(count).collect()
 }

@@ -10,6 +10,8 @@ use tempfile::TempDir;
 
 use crate::processes::{self, Server, json, sql, warren};
 
+/// The operator's token.
+pub(crate) const ADMIN: &str = "the-operators-token";
 pub(crate) const PASSWORD: &str = "a pass-phrase of ada's own";
 
 /// The sample database of the issue, beside the repository.

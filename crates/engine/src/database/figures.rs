@@ -1,11 +1,11 @@
 //! What a database tells about itself: counts since it was opened, and how its files are.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock;
 use crate::compact::beside;
-use crate::stats::{Health, Stats};
+use crate::stats::{Counters, Health, Stats};
 
 use super::Database;
 
@@ -42,6 +42,21 @@ impl Database {
             longest_read: self.readers.longest(clock::now()),
             maintenance: self.maintenance.counters.stats(),
             maintenance_age: self.maintenance.age(),
+        }
+    }
+
+    /// Counts, here and for all databases.
+    pub(super) fn count(&self, which: impl Fn(&Counters) -> &AtomicU64, count: usize) {
+        for counters in [&self.counters, &*self.surroundings.totals] {
+            which(counters).fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Transactions that were counted as committed were not flushed.
+    pub(super) fn count_as_failed(&self, count: usize) {
+        for counters in [&self.counters, &*self.surroundings.totals] {
+            counters.transactions.fetch_sub(count as u64, Ordering::Relaxed);
+            counters.failed.fetch_add(count as u64, Ordering::Relaxed);
         }
     }
 }

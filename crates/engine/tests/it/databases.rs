@@ -201,3 +201,25 @@ fn an_answer_can_be_awaited() {
     let answer = pending.as_mut().poll(&mut std::task::Context::from_waker(runtime));
     assert!(matches!(answer, std::task::Poll::Ready(Ok(()))), "{answer:?}");
 }
+
+#[test]
+fn what_databases_did_is_counted_also_when_they_are_closed() {
+    let fixture = fixture();
+    let path = fixture.directory.path().join("a.db");
+    assert!(fixture.databases.opened(&path).is_none());
+    for name in ["a.db", "b.db"] {
+        let database = fixture.open(name);
+        wait_for_all([insert(&database, 1), insert(&database, 2), insert(&database, 3)]);
+    }
+    assert_eq!(fixture.databases.opened(&path).unwrap().path(), path.canonicalize().unwrap());
+    let both = fixture.databases.all_opened();
+    assert_eq!(both.iter().filter(|database| database.upgrade().is_some()).count(), 2);
+    let before = fixture.databases.totals();
+    assert_eq!((before.transactions, before.failed, before.refused), (6, 0, 0));
+    assert!((2..=6).contains(&before.batches), "{before:?}");
+
+    fixture.databases.close(&path).unwrap();
+    assert!(fixture.databases.opened(&path).is_none(), "and it was not opened to be told");
+    assert_eq!(fixture.databases.open_count(), 1);
+    assert_eq!(fixture.databases.totals().transactions, 6);
+}

@@ -1,5 +1,6 @@
 //! `/v1/accounts`: making an account, changing its password.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use accounts::{Login, Password};
@@ -12,7 +13,6 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::clock;
-use crate::config::Config;
 use crate::error::Refusal;
 use crate::extract::{Bearer, Encoding, Form, Peer};
 use crate::openapi::{BODY, refusals};
@@ -22,7 +22,9 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(add)).routes(routes!(change_password))
 }
 
-refusals!(AddRefusals: BODY, [AccountExists, Busy, InvalidLogin, InvalidPassword, RegistrationClosed]);
+refusals!(AddRefusals: BODY, [
+    AccountExists, Busy, InvalidLogin, InvalidPassword, RegistrationClosed, TooManyAttempts
+]);
 
 /// Makes an account and its vault.
 ///
@@ -35,11 +37,12 @@ refusals!(AddRefusals: BODY, [AccountExists, Busy, InvalidLogin, InvalidPassword
 )]
 async fn add(
     State(app): State<Arc<App>>,
+    Extension(Peer { address, .. }): Extension<Peer>,
     encoding: Encoding,
     bearer: Bearer,
     Form(request): Form<AccountRequest>,
 ) -> Result<Reply, Refusal> {
-    if !may_register(&app.config, &bearer) {
+    if !may_register(&app, &bearer, address)? {
         return Err(Refusal::of(ErrorCode::RegistrationClosed));
     }
     let (login, password) = (Login::parse(&request.login)?, Password::parse(request.password)?);
@@ -55,9 +58,12 @@ async fn add(
     Ok(Reply::created(encoding, &AccountResponse { login: login.await? }))
 }
 
-fn may_register(config: &Config, bearer: &Bearer) -> bool {
-    let is_admin = |text| config.admin_token.as_ref().is_some_and(|token| token.is(text));
-    config.registration_open || bearer.text().is_some_and(is_admin)
+fn may_register(app: &App, bearer: &Bearer, address: IpAddr) -> Result<bool, Refusal> {
+    match bearer.text() {
+        _ if app.config.registration_open => Ok(true),
+        Some(token) if app.config.admin_token.is_some() => app.is_operator(token, address),
+        _ => Ok(false),
+    }
 }
 
 refusals!(ChangePasswordRefusals: BODY, [Busy, InvalidLogin, InvalidPassword, TooManyAttempts, WrongPassword]);

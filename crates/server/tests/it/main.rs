@@ -6,6 +6,7 @@
 )]
 
 mod accounts;
+mod admin;
 mod bad_input;
 mod document;
 mod events;

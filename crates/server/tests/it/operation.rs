@@ -31,6 +31,7 @@ fn it_counts_requests_and_messages() {
         "warren_messages_stored_total 2",
         "warren_messages_known_total 1",
         "warren_databases_open 2",
+        "warren_transactions_failed_total 0",
     ] {
         assert!(metrics.lines().any(|found| found == line), "no {line} in\n{metrics}");
     }
@@ -95,7 +96,7 @@ fn several_servers_count_apart() {
     let token = one.account("ada");
     one.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
     let metrics = String::from_utf8(two.get("/metrics", "").body).unwrap();
-    assert!(!metrics.contains("warren_messages_stored_total"), "{metrics}");
+    assert!(metrics.contains("warren_messages_stored_total 0\n"), "{metrics}");
 }
 
 #[test]

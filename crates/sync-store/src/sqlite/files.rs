@@ -23,7 +23,7 @@ use crate::store::Vault;
 #[derive(Clone)]
 pub struct Files {
     databases: Arc<Databases>,
-    data: PathBuf,
+    pub(super) data: PathBuf,
 }
 
 impl Files {
@@ -59,6 +59,12 @@ impl Files {
             Some(error) => Err(error),
             None => Ok(Arc::new(SqliteStore::new(opened.map_err(Error::from)?))),
         }
+    }
+
+    /// [`crate::Vaults::opened`]
+    pub(crate) fn opened(&self, vault: &VaultId) -> Option<Vault> {
+        let database = self.databases.opened(&vault.path(&self.data))?;
+        Some(Arc::new(SqliteStore::new(database)))
     }
 
     /// Closes a vault and deletes its files. One that is not there is no error.

@@ -233,3 +233,34 @@ async fn a_node_that_was_changed_by_hand_is_found_and_made_anew() {
         assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
     }
 }
+
+#[tokio::test]
+async fn sizes_are_told_without_opening_and_only_open_vaults_are_found_open() {
+    let store = Store::new();
+    assert_eq!(store.vaults.sizes().unwrap(), Some(vec![]));
+    let (id, key) = (VaultId::generate(), Key::generate());
+    assert_eq!(store.vaults.sizes_of(&id), None);
+    let vault = store.open_vault(&id, &key).unwrap();
+    push(&vault, vec![message(1, "a")]).await.unwrap();
+    let open = store.vaults.sizes_of(&id).unwrap();
+    let file = files_below(store.path()).into_iter().find(|file| file.ends_with(name(&id)));
+    assert_eq!(open.file_bytes, file.unwrap().metadata().unwrap().len());
+    assert!(open.wal_bytes > 0 && open.changed_ms > 1_700_000_000_000, "{open:?}");
+    assert_eq!(store.vaults.opened(&id).unwrap().state().await.unwrap().cursor, 1);
+    drop(vault);
+
+    let store = store.restart();
+    // What is no vault is none of them.
+    fs::write(store.path().join("vaults/stray.sqlite"), "x").unwrap();
+    fs::write(store.path().join("vaults").join(&id.as_str()[..2]).join("x.sqlite"), "x").unwrap();
+    assert!(store.vaults.opened(&id).is_none());
+    let sizes = store.vaults.sizes().unwrap().unwrap();
+    let closed = store.vaults.sizes_of(&id).unwrap();
+    assert_eq!(sizes, [(id.clone(), closed)]);
+    assert!(closed.file_bytes > open.file_bytes && closed.wal_bytes == 0, "{closed:?}");
+    assert!(store.vaults.opened(&id).is_none(), "and still is not");
+}
+
+fn name(vault: &VaultId) -> String {
+    format!("{vault}.sqlite")
+}

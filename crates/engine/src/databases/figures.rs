@@ -1,0 +1,66 @@
+//! What a registry tells about itself and its open databases. Nothing here opens a file, or counts as
+//! using one.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use crate::database::Database;
+use crate::maintenance::MaintenanceStats;
+use crate::stats::{Health, Totals};
+
+use super::{Databases, Slot, canonical};
+
+impl Databases {
+    /// How many databases are open.
+    pub fn open_count(&self) -> usize {
+        self.registry().open_count
+    }
+
+    /// The memory that all page caches hold, as measured after each use.
+    pub fn cache_bytes(&self) -> usize {
+        self.surroundings.cache_total.bytes()
+    }
+
+    /// The database in that file, if it is open.
+    pub fn opened(&self, path: &Path) -> Option<Arc<Database>> {
+        match self.registry().slots.peek(&canonical(path).ok()?) {
+            Some(Slot::Open(database)) => Some(Arc::clone(database)),
+            _ => None,
+        }
+    }
+
+    /// Every open database, the one that was used last first. They can be closed meanwhile.
+    pub fn all_opened(&self) -> Vec<Weak<Database>> {
+        let open = |slot: &Slot| match slot {
+            Slot::Open(database) => Some(Arc::downgrade(database)),
+            Slot::Opening | Slot::Closing => None,
+        };
+        self.registry().slots.iter().filter_map(|(_, slot)| open(slot)).collect()
+    }
+
+    /// How the files of each open database are, by path.
+    pub fn health(&self) -> Vec<(PathBuf, Health)> {
+        let databases = self.all_opened();
+        // Held one at a time, so that the others can be closed meanwhile.
+        let databases = databases.iter().filter_map(Weak::upgrade);
+        databases.map(|database| (database.path().to_owned(), database.health())).collect()
+    }
+
+    /// What maintenance has done, to all databases, also to those that are closed.
+    pub fn maintenance(&self) -> MaintenanceStats {
+        self.surroundings.maintained.stats()
+    }
+
+    /// What all databases have done, also those that are closed.
+    pub fn totals(&self) -> Totals {
+        let totals = &self.surroundings.totals;
+        Totals {
+            transactions: totals.transactions.load(Ordering::Relaxed),
+            failed: totals.failed.load(Ordering::Relaxed),
+            refused: totals.refused.load(Ordering::Relaxed),
+            batches: totals.batches.load(Ordering::Relaxed),
+            flushes: totals.flushes.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `POST /v1/admin/maintenance`: what an idle vault gets, now.
+//!
+//! # Invariants
+//! - One such call runs at a time, one file at a time, and begins none after [`TIME_MAX`].
+//! - Nothing is opened: a vault's key is known only while it is open.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::accounts::Login;
+use axum::Json;
+use axum::extract::State;
+use engine::{Database, Maintained};
+use protocol::ErrorCode;
+use serde::{Deserialize, Serialize};
+use sync_store::Vaults;
+use utoipa::ToSchema;
+
+use super::{OPERATOR, vault_of};
+use crate::app::{App, blocking};
+use crate::clock;
+use crate::error::Refusal;
+use crate::extract::{JsonForm, Operator};
+use crate::openapi::{BODY, refusals};
+
+/// Less than browsers and proxies wait for an answer.
+const TIME_MAX: Duration = Duration::from_secs(20);
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MaintenanceRequest {
+    /// Whose vaults; those of all accounts, and the accounts' file, if left out.
+    #[serde(default)]
+    login: Option<String>,
+}
+
+/// What maintenance has done.
+#[derive(Default, Serialize, ToSchema)]
+pub(super) struct MaintenanceReport {
+    /// Files that were looked after, whatever they needed.
+    files: u64,
+    /// Vaults that are not open, which their users' keys alone open. None in PostgreSQL.
+    not_open: u64,
+    /// Files for which there was no time; call again.
+    left: u64,
+    /// Files of which the log says why not.
+    failed: u64,
+    optimised: u64,
+    wals_truncated: u64,
+    pages_returned: u64,
+    compacted: u64,
+    /// Of the files that were looked after, with their WALs.
+    bytes_before: u64,
+    bytes_after: u64,
+    duration_ms: u64,
+}
+
+refusals!(MaintainRefusals: BODY, OPERATOR, [InvalidLogin, NotFound]);
+
+/// Does now what idle vaults get, to those of an account that are open, or to all that are.
+#[utoipa::path(
+    post, path = "/v1/admin/maintenance", tag = "admin", operation_id = "adminMaintain",
+    security(("adminToken" = [])),
+    request_body = MaintenanceRequest,
+    responses((status = 200, description = "what was done", body = MaintenanceReport), MaintainRefusals),
+)]
+pub(super) async fn maintain(
+    State(app): State<Arc<App>>,
+    Operator: Operator,
+    JsonForm(request): JsonForm<MaintenanceRequest>,
+) -> Result<Json<MaintenanceReport>, Refusal> {
+    let login = request.login.map(|login| Login::parse(&login)).transpose()?;
+    let turn = Arc::clone(&app.maintaining).try_acquire_owned();
+    let turn = turn.or(Err(Refusal::new(ErrorCode::Busy, "maintenance is under way already")))?;
+    blocking(move || {
+        let _turn = turn;
+        let started = clock::now();
+        let (databases, not_open) = match login {
+            Some(login) => of_account(&app, &login)?,
+            None => of_all(&app)?,
+        };
+        let mut report = MaintenanceReport { not_open, ..MaintenanceReport::default() };
+        for database in databases {
+            if started.elapsed() < TIME_MAX {
+                report.add(&database);
+            } else {
+                report.left += 1;
+            }
+        }
+        report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(Json(report))
+    })
+    .await
+}
+
+/// An account's open vaults, and how many others it has.
+fn of_account(app: &App, login: &Login) -> Result<(Vec<Arc<Database>>, u64), Refusal> {
+    let account = app.accounts.find(login).map_err(|error| match error {
+        ::accounts::Error::NotFound => {
+            Refusal::new(ErrorCode::NotFound, "no account has this login")
+        }
+        error => error.into(),
+    })?;
+    let mut vaults = app.accounts.children(account.account)?;
+    vaults.push(account.vault);
+    let data = &app.config.data;
+    let open: Vec<_> =
+        vaults.iter().filter_map(|vault| app.databases.opened(&vault.path(data))).collect();
+    let not_open = not_open(app, vaults.len() as u64, open.len());
+    Ok((open, not_open))
+}
+
+/// What is open, and how many vaults are not.
+fn of_all(app: &App) -> Result<(Vec<Arc<Database>>, u64), Refusal> {
+    let open = app.databases.all_opened();
+    let open: Vec<_> = open.iter().filter_map(std::sync::Weak::upgrade).collect();
+    let vaults = open.iter().filter(|database| vault_of(database.path()).is_some()).count();
+    let not_open = not_open(app, app.accounts.count()?.vaults, vaults);
+    Ok((open, not_open))
+}
+
+fn not_open(app: &App, all: u64, open: usize) -> u64 {
+    match app.vaults {
+        Vaults::Files(_) => all.saturating_sub(open as u64),
+        Vaults::Postgres(_) => 0,
+    }
+}
+
+impl MaintenanceReport {
+    /// Maintains a database, and adds what was done.
+    fn add(&mut self, database: &Database) {
+        let bytes_before = bytes(database);
+        match database.maintain() {
+            Ok(Maintained { is_optimised, pages_returned, is_compacted, is_truncated }) => {
+                self.files += 1;
+                self.optimised += u64::from(is_optimised);
+                self.wals_truncated += u64::from(is_truncated);
+                self.pages_returned += pages_returned;
+                self.compacted += u64::from(is_compacted);
+                self.bytes_before += bytes_before;
+                self.bytes_after += bytes(database);
+            }
+            Err(error) => {
+                tracing::warn!(path = %database.path().display(), %error, "maintenance");
+                self.failed += 1;
+            }
+        }
+    }
+}
+
+/// Of the file and its WAL; 0 if it is gone.
+fn bytes(database: &Database) -> u64 {
+    let file = database.path().metadata().map_or(0, |file| file.len());
+    file + database.health().wal_bytes
+}

@@ -1,0 +1,126 @@
+//! What the server counts as plain numbers, since it was started: for the operator's calls, and at
+//! each scrape for the recorder.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::clock;
+
+/// Bounds of durations, in seconds. From a cached read to a password hash that waited for its turn.
+pub(crate) const DURATION_BOUNDS_S: [f64; 15] =
+    [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+pub(crate) struct Totals {
+    started: Instant,
+    requests: AtomicU64,
+    requests_failed: AtomicU64,
+    connections: AtomicU64,
+    stored: AtomicU64,
+    known: AtomicU64,
+    sent: AtomicU64,
+    /// Syncs by how long they took: up to each bound, and longer than all.
+    syncs: [AtomicU64; DURATION_BOUNDS_S.len() + 1],
+}
+
+/// The totals at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) uptime: Duration,
+    pub(crate) requests: u64,
+    pub(crate) requests_failed: u64,
+    pub(crate) connections: u64,
+    pub(crate) stored: u64,
+    pub(crate) known: u64,
+    pub(crate) sent: u64,
+    pub(crate) syncs: [u64; DURATION_BOUNDS_S.len() + 1],
+}
+
+impl Totals {
+    pub(super) fn new() -> Self {
+        Self {
+            started: clock::now(),
+            requests: AtomicU64::new(0),
+            requests_failed: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            stored: AtomicU64::new(0),
+            known: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            syncs: Default::default(),
+        }
+    }
+
+    pub(super) fn answered(&self, route: &str, is_failed: bool, duration: Duration) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.requests_failed.fetch_add(is_failed.into(), Ordering::Relaxed);
+        if is_sync(route) {
+            let seconds = duration.as_secs_f64();
+            let bucket = DURATION_BOUNDS_S.partition_point(|&bound| bound < seconds);
+            self.syncs[bucket].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn pushed(&self, stored: u64, known: u64) {
+        self.stored.fetch_add(stored, Ordering::Relaxed);
+        self.known.fetch_add(known, Ordering::Relaxed);
+    }
+
+    pub(super) fn pulled(&self, count: u64) {
+        self.sent.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn connected(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn disconnected(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn seen(&self) -> Seen {
+        let read = |total: &AtomicU64| total.load(Ordering::Relaxed);
+        Seen {
+            uptime: clock::now() - self.started,
+            requests: read(&self.requests),
+            requests_failed: read(&self.requests_failed),
+            connections: read(&self.connections),
+            stored: read(&self.stored),
+            known: read(&self.known),
+            sent: read(&self.sent),
+            syncs: std::array::from_fn(|bucket| read(&self.syncs[bucket])),
+        }
+    }
+}
+
+/// Whether a request to this route brings or fetches messages: of ours, or of a gateway.
+fn is_sync(route: &str) -> bool {
+    let is_ours = route.starts_with("/v1/sync/") && route != "/v1/sync/events";
+    is_ours || route.ends_with("/sync/sync")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn syncs_are_counted_by_how_long_they_took() {
+        let totals = Totals::new();
+        let took = |route, micros| totals.answered(route, false, Duration::from_micros(micros));
+        for (route, micros) in [
+            ("/v1/sync/delta", 499),
+            ("/v1/sync/delta", 500),
+            ("/v1/sync/full", 501),
+            ("/actual/sync/sync", 40_000_000),
+            ("/v1/sync/events", 1),
+            ("/sync/list-user-files", 1),
+            ("/v1/clients", 1),
+        ] {
+            took(route, micros);
+        }
+        totals.answered("none", true, Duration::ZERO);
+        let seen = totals.seen();
+        assert_eq!((seen.requests, seen.requests_failed), (8, 1));
+        let mut expected = [0; 16];
+        (expected[0], expected[1], expected[15]) = (2, 1, 1);
+        assert_eq!(seen.syncs, expected);
+    }
+}

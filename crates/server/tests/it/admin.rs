@@ -1,0 +1,222 @@
+//! What the operator's page asks for.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{ADMIN, PASSWORD, Running, push};
+
+const CALLS: &[&str] = &["/v1/admin/overview", "/v1/admin/accounts"];
+const MAINTAIN: &str = "/v1/admin/maintenance";
+
+fn overview(server: &Running) -> Value {
+    let answer = server.get("/v1/admin/overview", ADMIN);
+    assert_eq!(answer.status, 200, "{}", answer.json());
+    answer.json()
+}
+
+fn accounts(server: &Running, query: &str) -> Value {
+    let answer = server.get(&format!("/v1/admin/accounts{query}"), ADMIN);
+    assert_eq!(answer.status, 200, "{}", answer.json());
+    answer.json()
+}
+
+fn logins(list: &Value) -> Vec<&str> {
+    let accounts = list["accounts"].as_array().unwrap();
+    accounts.iter().map(|account| account["login"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn only_the_operator_is_let_in() {
+    let server = Running::new();
+    let device = server.account("ada");
+    for token in ["", "another secret", &ADMIN[1..], &device] {
+        for call in CALLS {
+            server.get(call, token).refused("invalid_token");
+        }
+        server.post(MAINTAIN, token, &json!({})).refused("invalid_token");
+    }
+    for call in CALLS {
+        assert_eq!(server.get(call, ADMIN).status, 200);
+    }
+    assert_eq!(server.post(MAINTAIN, ADMIN, &json!({})).status, 200);
+}
+
+#[test]
+fn where_there_is_no_operator_s_token_nobody_is_let_in() {
+    let server = Running::with(|config| config.admin_token = None);
+    for token in ["", ADMIN] {
+        for call in CALLS {
+            server.get(call, token).refused("admin_disabled");
+        }
+        server.post(MAINTAIN, token, &json!({})).refused("admin_disabled");
+    }
+}
+
+#[test]
+fn guesses_at_the_operator_s_token_are_slowed_and_logins_are_not() {
+    let server = Running::with(|config| config.registration_open = false);
+    let account = json!({ "login": "ada", "password": PASSWORD });
+    assert_eq!(server.post("/v1/accounts", ADMIN, &account).status, 201);
+    // Who sends no token does not guess.
+    for _ in 0..50 {
+        server.get(CALLS[0], "").refused("invalid_token");
+    }
+    let guess = |number| match number % 2 {
+        0 => server.get(CALLS[0], "a guess"),
+        _ => server.post("/v1/accounts", "a guess", &account),
+    };
+    let refused = (0..50).map(guess).find(|answer| answer.status == 429);
+    let refused = refused.expect("50 guesses are too many");
+    refused.refused("too_many_attempts");
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
+    // The right one waits too, or guessing would cost nothing.
+    server.get(CALLS[0], ADMIN).refused("too_many_attempts");
+    server.client("ada");
+}
+
+#[test]
+fn the_numbers_move_with_what_happens() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let before = overview(&server);
+    assert_eq!(before["storage"], "sqlite");
+    assert_eq!(before["version"], env!("CARGO_PKG_VERSION"));
+    let counts = json!([before["accounts"], before["clients"], before["vaults"]]);
+    assert_eq!(counts, json!([1, 1, 1]));
+    assert_eq!((&before["files"]["count"], &before["open"]["count"]), (&json!(1), &json!(1)));
+
+    server.account("bob");
+    server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
+    server.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
+    server.get("/v1/sync/delta", &token);
+    server.post("/v1/nowhere", "", &json!({})).refused("not_found");
+    let after = overview(&server);
+    let moved = |pointer: &str| {
+        let number = |overview: &Value| overview.pointer(pointer).unwrap().as_u64().unwrap();
+        number(&after) - number(&before)
+    };
+    assert_eq!((moved("/accounts"), moved("/clients"), moved("/files/count")), (1, 1, 1));
+    assert_eq!((moved("/messages/stored"), moved("/messages/known")), (2, 1));
+    assert_eq!((moved("/messages/sent"), moved("/syncs/count")), (2, 3));
+    // Those, the account, its device, and the overview itself.
+    assert_eq!((moved("/requests"), moved("/requests_failed")), (7, 0));
+    assert!(moved("/transactions/committed") >= 5 && moved("/transactions/flushes") >= 4);
+    assert_eq!(moved("/transactions/failed") + moved("/transactions/refused"), 0);
+    assert!(after["connections"].as_u64().unwrap() >= 1);
+    assert!(moved("/files/bytes") >= 4_096 && after["open"]["wal_bytes"].as_u64().unwrap() > 4_096);
+    assert_eq!(after["files"]["wal_bytes"], after["open"]["wal_bytes"]);
+    let counts = after["syncs"]["counts"].as_array().unwrap().iter();
+    assert_eq!(counts.map(|count| count.as_u64().unwrap()).sum::<u64>(), 3);
+    assert_eq!(after["syncs"]["bounds_s"].as_array().unwrap().len(), 15);
+}
+
+#[test]
+fn accounts_come_in_parts_in_any_order() {
+    let server = Running::new();
+    for login in ["cyd", "ada", "dan", "bob"] {
+        server.account(login);
+    }
+    server.client("dan");
+    let token = server.client("bob").1;
+    let long = "x".repeat(300_000);
+    server.post("/v1/sync/delta", &token, &push(&[(1, &long)]));
+    // What has been written lies in the WAL until then.
+    server.post(MAINTAIN, ADMIN, &json!({ "login": "bob" }));
+
+    assert_eq!(logins(&accounts(&server, "")), ["ada", "bob", "cyd", "dan"]);
+    assert_eq!(logins(&accounts(&server, "?descending=true")), ["dan", "cyd", "bob", "ada"]);
+    assert_eq!(logins(&accounts(&server, "?sort=created")), ["cyd", "ada", "dan", "bob"]);
+    let most = |sort| accounts(&server, &format!("?sort={sort}&descending=true&limit=2"));
+    assert_eq!(logins(&most("clients")), ["bob", "dan"]);
+    assert_eq!(logins(&most("bytes"))[0], "bob");
+    let found = accounts(&server, "?search=D");
+    assert_eq!((logins(&found), &found["total"]), (vec!["ada", "cyd", "dan"], &json!(3)));
+
+    let first = accounts(&server, "?limit=3");
+    assert_eq!((&first["total"], &first["more"]), (&json!(4), &json!(true)));
+    let next = accounts(&server, &format!("?limit=3&cursor={}", first["cursor"]));
+    assert_eq!((logins(&next), &next["more"]), (vec!["dan"], &json!(false)));
+    assert_eq!(logins(&accounts(&server, "?cursor=99")), [""; 0]);
+
+    for query in ["?limit=0", "?limit=x", "?sort=size", "?cursor=-1", "?page=2"] {
+        server.get(&format!("/v1/admin/accounts{query}"), ADMIN).refused("malformed");
+    }
+    server.get("/v1/admin/accounts?limit=201", ADMIN).refused("too_large");
+}
+
+#[test]
+fn of_an_account_is_told_what_needs_no_key() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let account = || accounts(&server, "")["accounts"][0].clone();
+    let quiet = account();
+    assert_eq!((&quiet["clients"], &quiet["seen_ms"]), (&json!(1), &Value::Null));
+    server.post("/v1/sync/delta", &token, &push(&[(1, "SECRET content")]));
+    let open = account();
+    let is_recent = |value: &Value| value.as_u64().unwrap() > 1_700_000_000_000;
+    for name in ["created_ms", "seen_ms", "changed_ms"] {
+        assert!(is_recent(&open[name]), "{name} in {open}");
+    }
+    assert_eq!((&open["vaults"], &open["vaults_open"]), (&json!(1), &json!(1)));
+    assert!(open["wal_bytes"].as_u64().unwrap() > 4_096, "{open}");
+    assert!((0.0..1.0).contains(&open["fragmentation"].as_f64().unwrap()), "{open}");
+    let unlimited = json!({ "messages_max": null, "bytes_max": null, "clients_max": null });
+    assert_eq!(open["limits"], unlimited);
+
+    // After a restart nobody has opened it.
+    let server = Running::on(server.stop(), |_| {});
+    let list = accounts(&server, "");
+    let closed = &list["accounts"][0];
+    assert_eq!(closed["vaults_open"], 0);
+    assert_eq!((&closed["fragmentation"], &closed["seen_ms"]), (&Value::Null, &Value::Null));
+    assert!(closed["bytes"].as_u64().unwrap() > 4_096 && is_recent(&closed["changed_ms"]));
+    assert_eq!(overview(&server)["open"]["count"], 0, "and it is not opened to be told");
+    let told = list.to_string() + &overview(&server).to_string() + &open.to_string();
+    assert!(!told.contains("a device") && !told.contains("SECRET"), "{told}");
+}
+
+#[test]
+fn maintenance_is_done_now_to_what_is_open() {
+    // None by itself.
+    let server = Running::with(|config| config.databases.idle_time = Duration::MAX);
+    let [ada, bob] = ["ada", "bob"].map(|login| server.account(login));
+    for token in [&ada, &bob] {
+        server.post("/v1/sync/delta", token, &push(&[(1, "a")]));
+    }
+    let wal_bytes = || {
+        let list = accounts(&server, "");
+        [0, 1].map(|place| list["accounts"][place]["wal_bytes"].as_u64().unwrap())
+    };
+    assert!(wal_bytes().iter().all(|&bytes| bytes > 0));
+    let report = server.post(MAINTAIN, ADMIN, &json!({ "login": "ADA" })).json();
+    let counts = json!([report["files"], report["wals_truncated"], report["not_open"]]);
+    assert_eq!(counts, json!([1, 1, 0]), "{report}");
+    assert!(report["bytes_after"].as_u64() < report["bytes_before"].as_u64(), "{report}");
+    assert_eq!((wal_bytes()[0], wal_bytes()[1] > 0), (0, true));
+
+    // With the accounts' file.
+    let report = server.post(MAINTAIN, ADMIN, &json!({})).json();
+    let counts = json!([report["files"], report["wals_truncated"], report["failed"]]);
+    assert_eq!(counts, json!([3, 2, 0]), "{report}");
+    assert_eq!(wal_bytes(), [0, 0]);
+    assert_eq!(overview(&server)["maintenance"]["runs"], 4);
+    server.check_works(&ada);
+
+    let server = Running::on(server.stop(), |_| {});
+    let report = server.post(MAINTAIN, ADMIN, &json!({ "login": "ada" })).json();
+    assert_eq!((&report["files"], &report["not_open"]), (&json!(0), &json!(1)));
+    let report = server.post(MAINTAIN, ADMIN, &json!({ "login": null })).json();
+    assert_eq!((&report["files"], &report["not_open"]), (&json!(1), &json!(2)));
+}
+
+#[test]
+fn maintenance_of_nobody_is_refused() {
+    let server = Running::new();
+    server.post(MAINTAIN, ADMIN, &json!({ "login": "eve" })).refused("not_found");
+    server.post(MAINTAIN, ADMIN, &json!({ "login": "../x" })).refused("invalid_login");
+    server.post(MAINTAIN, ADMIN, &json!({ "user": "ada" })).refused("malformed");
+    let answer = server.protobuf(MAINTAIN, ADMIN, b"");
+    let refused: protocol::ErrorResponse = answer.protobuf();
+    assert_eq!(refused.code(), Some(protocol::ErrorCode::UnsupportedMediaType));
+}
