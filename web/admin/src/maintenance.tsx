@@ -86,7 +86,7 @@ function reported(report: MaintenanceReport): string {
     report.compacted > 0 ? `${several(report.compacted, "file")} written anew` : "",
     freed > 0 ? `${bytes(freed)} freed` : "",
   ].filter((text) => text !== "");
-  const took = seconds(report.duration_ms / 1000);
+  const took = report.duration_ms < 1 ? "under 1 ms" : seconds(report.duration_ms / 1000);
   const parts = [
     `${several(files, "file")} looked after in ${took}`,
     ...(done.length === 0 ? ["nothing was due"] : done),
