@@ -33,6 +33,11 @@ const OPTIONS: &[(&str, Option<&str>)] = &[
 ];
 
 fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    // `sqlite-wasm-rs` compiles the library for browsers, with a C library of its own.
+    if std::env::var_os("CARGO_CFG_TARGET_FAMILY").is_some_and(|family| family == "wasm") {
+        return;
+    }
     let source_dir = sqlite3mc_src::source_dir();
     let mut build = cc::Build::new();
     build
@@ -53,5 +58,4 @@ fn main() {
     let out_dir = std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     println!("cargo:rustc-link-search=native={}", out_dir.display());
     println!("cargo:rustc-link-lib=static:+whole-archive=sqlite3mc");
-    println!("cargo:rerun-if-changed=build.rs");
 }

@@ -88,7 +88,7 @@ fn clippy(root: &Path) -> Result<bool> {
 
 fn wasm(root: &Path) -> Result<bool> {
     let target = ["build", "--locked", "--target", "wasm32-unknown-unknown"];
-    succeeds(cargo(root, &target).args(["-p", "crdt", "-p", "protocol"]))
+    succeeds(cargo(root, &target).args(["-p", "crdt", "-p", "protocol", "-p", "replica-wasm"]))
 }
 
 fn doc(root: &Path) -> Result<bool> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use replica::{Conflict, Edit, Outcome, Replica};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::clock::now_ms;
 use crate::output::{Output, change_moment};
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         let restored = replica.restore(id, now_ms())?;
         let what = place(&restored);
         output.line(format_args!("restored {what}: {}", outcome(&restored.lost)));
-        return output.value(&json!({"restored": to_json(&restored)}));
+        return output.value(&json!({"restored": restored.to_json()}));
     }
     let conflicts = replica.conflicts()?;
     for conflict in &conflicts {
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     if conflicts.is_empty() {
         output.line(format_args!("no lost edits"));
     }
-    output.value(&json!({"conflicts": conflicts.iter().map(to_json).collect::<Vec<_>>()}))
+    output.value(&json!({"conflicts": conflicts.iter().map(Conflict::to_json).collect::<Vec<_>>()}))
 }
 
 /// `todo (5) title`
@@ -56,29 +56,4 @@ fn outcome(edit: &Edit) -> &str {
         Outcome::Present => "(the row is there)",
         Outcome::Deleted => "(the row is deleted)",
     }
-}
-
-fn to_json(conflict: &Conflict) -> Value {
-    let edit = |edit: &Edit| {
-        let value = match &edit.outcome {
-            Outcome::Value(literal) => Some(literal),
-            Outcome::Present | Outcome::Deleted => None,
-        };
-        json!({
-            "timestamp": edit.timestamp.to_string(),
-            "at_ms": edit.timestamp.millis(),
-            "device": edit.device,
-            "node": edit.timestamp.node().to_string(),
-            "deleted": edit.outcome == Outcome::Deleted,
-            "value": value,
-        })
-    };
-    json!({
-        "id": conflict.id,
-        "table": conflict.table,
-        "key": conflict.key,
-        "column": conflict.column,
-        "lost": edit(&conflict.lost),
-        "winner": edit(&conflict.winner),
-    })
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use replica::{HistoryEntry, Replica};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::output::{Output, change_moment};
 
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         let (table, key) = (&arguments.table, arguments.key.join(", "));
         output.line(format_args!("no change of a row ({key}) of {table} until the last sync"));
     }
-    output.value(&json!({"changes": entries.iter().map(to_json).collect::<Vec<_>>()}))
+    output.value(&json!({"changes": entries.iter().map(HistoryEntry::to_json).collect::<Vec<_>>()}))
 }
 
 fn describe(entry: &HistoryEntry, output: Output) {
@@ -46,21 +46,4 @@ fn describe(entry: &HistoryEntry, output: Output) {
 
 fn mark(shown: bool) -> char {
     if shown { '*' } else { ' ' }
-}
-
-fn to_json(entry: &HistoryEntry) -> Value {
-    let cells = entry
-        .cells
-        .iter()
-        .map(|cell| json!({"column": cell.column, "value": cell.value, "shown": cell.shown}));
-    json!({
-        "timestamp": entry.timestamp.to_string(),
-        "at_ms": entry.timestamp.millis(),
-        "device": entry.device,
-        "node": entry.timestamp.node().to_string(),
-        "key": entry.key,
-        "deleted": entry.deleted,
-        "cells": cells.collect::<Vec<_>>(),
-        "shown": entry.shown,
-    })
 }

@@ -61,7 +61,7 @@ fn replica(path: &Path, output: Output) -> anyhow::Result<()> {
         output.line(format_args!("cursor {}", remote.cursor));
     }
     status::describe(&status, output);
-    let mut value = status::to_json(&status);
+    let mut value = status.to_json();
     value["kind"] = "replica".into();
     value["file_bytes"] = file_bytes.into();
     value["warren_bytes"] = own_bytes.into();

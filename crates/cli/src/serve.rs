@@ -10,7 +10,7 @@ use std::time::Duration;
 use accounts::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
 use clap::{Args, value_parser};
 use serde_json::json;
-use server::{AdminToken, Config, Server};
+use server::{AdminToken, Config, Origin, Server};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -25,6 +25,7 @@ use crate::postgres::Database;
                         --data /srv/warren --admin-token-file token.txt\n  warren serve \
                         --account-messages-max 1000000 --account-devices-max 20\n  \
                         warren serve --data /srv/warren --postgres-file url.txt\n  \
+                        warren serve --allow-origin https://app.example\n  \
                         warren serve --actual 127.0.0.1:5006 --actual-web package/build\n\n\
                         Put a TLS-terminating proxy in front where the network is not yours."
 )]
@@ -44,6 +45,9 @@ pub(crate) struct Arguments {
     /// page `/admin` does.
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
+    /// Let pages of this origin call the API, or of any origin (*); may be given more than once.
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    origins: Vec<Origin>,
     /// Messages in one request or answer at most.
     #[arg(long, default_value_t = protocol::MESSAGES_COUNT_MAX, value_name = "COUNT")]
     messages_max: usize,
@@ -131,6 +135,8 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
         postgres: arguments.postgres.url()?,
         registration_open: arguments.open_registration,
         admin_token: admin_token.map(AdminToken::new),
+        origins: arguments.origins,
+        site: web_assets::SITE,
         messages_count_max: arguments.messages_max,
         body_bytes_max: arguments.body_bytes_max,
         request_timeout: Duration::from_secs(arguments.request_timeout),

@@ -5,8 +5,8 @@ pub(crate) mod receipt;
 use std::path::PathBuf;
 
 use clap::Args;
-use replica::{Error, Replica, Status};
-use serde_json::{Value, json};
+use replica::{Error, Receipt, Replica, Status};
+use serde_json::json;
 
 use crate::output::{Output, moment};
 
@@ -29,13 +29,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     let fetched = if arguments.offline { Ok(None) } else { receipt::fetch(&replica) };
     let status = replica.status()?;
     describe(&status, output);
-    let mut value = to_json(&status);
+    let mut value = status.to_json();
     match fetched {
         Ok(list) => {
             if let Some(list) = &list {
                 output.line(format_args!("{}", receipt::describe(&status, list)));
             }
-            value["receipt"] = list.map(|list| receipt::to_json(&status, &list)).into();
+            value["receipt"] = list.map(|list| Receipt::of(&status, &list).to_json(&list)).into();
         }
         Err(error @ (Error::Unreachable(_) | Error::Refused { .. })) => {
             output.line(format_args!("{error} (what is above, the last sync saw)"));
@@ -84,34 +84,4 @@ pub(crate) fn describe(status: &Status, output: Output) {
             "{unknown}: other devices have it, this file has not (`warren sync --adopt` creates it)"
         ));
     }
-}
-
-pub(crate) fn to_json(status: &Status) -> Value {
-    let tables = status.tables.iter().map(|t| json!({"table": t.name, "rows": t.rows}));
-    let exceptions = status
-        .exceptions
-        .iter()
-        .map(|e| json!({"table": e.table, "key": e.key, "held": e.held, "reason": e.reason}));
-    json!({
-        "node": status.node.to_string(),
-        "tables": tables.collect::<Vec<_>>(),
-        "count": status.fingerprint.count,
-        "digest": format!("{:032x}", status.fingerprint.digest),
-        "bytes": status.bytes,
-        "unsent": status.unsent,
-        "noted": status.noted,
-        "refused": status.refused,
-        "sealed": status.sealed,
-        "exceptions": exceptions.collect::<Vec<_>>(),
-        "unknown": status.unknown,
-        "remote": status.remote.as_ref().map(|r| json!({
-            "server": r.server,
-            "login": r.login,
-            "client_id": r.client_id,
-            "cursor": r.cursor,
-            "synced_ms": r.synced_ms,
-            "server_count": r.server_count,
-            "equal": r.equal,
-        })),
-    })
 }

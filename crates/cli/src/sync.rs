@@ -3,14 +3,12 @@
 mod listener;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::ProgressBar;
 use protocol::{ClientRequest, ErrorCode};
 use replica::{Error, Http, Progress, Refused, Replica, Report, SyncOptions};
-use serde_json::{Value, json};
 use zeroize::Zeroize;
 
 use self::watch::Watch;
@@ -128,7 +126,7 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
         "the sides differ: one has changes that could not be applied (`warren status` counts them)"
     );
     anyhow::ensure!(report.equal, "the sides differ although everything was compared: sync again");
-    output.value(&to_json(&report))?;
+    output.value(&report.to_json())?;
     // What the devices are called is for people: a sync does not fail for it.
     drop(receipt::fetch(&replica));
     Ok(())
@@ -140,23 +138,6 @@ fn server_of(replica: &Replica, account: &Account) -> anyhow::Result<String> {
         (None, Some(server)) => Ok(server),
         (None, None) => Err(Error::NoServer.into()),
     }
-}
-
-fn to_json(report: &Report) -> Value {
-    json!({
-        "sent": report.sent,
-        "received": report.received,
-        "equal": report.equal,
-        "repaired": report.repaired,
-        "server_count": report.server_count,
-        "became_device": report.became_device,
-        "refused": {
-            "by_reason": report.refused.by_reason().into_iter().collect::<BTreeMap<_, _>>(),
-            "timestamps": timestamps(&report.refused),
-        },
-        "adopted": report.adopted,
-        "clock_off_ms": report.clock_off_ms,
-    })
 }
 
 fn attempt(
@@ -249,11 +230,7 @@ fn describe_refused(refused: &Refused, output: Output) {
     for (reason, count) in refused.by_reason().into_iter().filter(|(_, count)| *count > 0) {
         output.line(format_args!("  not applied: {count} changes {}", words(reason)));
     }
-    for timestamp in timestamps(refused) {
+    for timestamp in &refused.timestamps {
         output.line(format_args!("    {timestamp}"));
     }
-}
-
-fn timestamps(refused: &Refused) -> Vec<String> {
-    refused.timestamps.iter().map(ToString::to_string).collect()
 }

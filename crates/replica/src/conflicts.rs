@@ -18,11 +18,12 @@ use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::log::Log;
 use crate::replica::Replica;
+use crate::rules::{Rules, set_triggers};
 use crate::show::{self, Shown, Values};
 use crate::state::{self, Names, RowId};
 use crate::table::{Table, quote};
+use crate::track;
 use crate::value::{Bound, literal, literals};
-use crate::{settle, track};
 
 /// An edit that is not shown, and that the author of what is shown did not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,17 +78,14 @@ impl Replica {
     /// of it, which wins. `id` may be shortened.
     pub fn restore(&self, id: &str, now_ms: u64) -> Result<Conflict> {
         // It is a user's write, so the table's rules are the user's.
-        self.db.pragma_update(None, "foreign_keys", true)?;
-        let restored = self.transaction(|db| {
+        self.transaction_under(Rules { triggers: false, foreign_keys: true }, |db| {
             track::follow_schema(db, now_ms)?;
             let found = pick(find(db)?, id)?;
-            settle::set_triggers(db, true)?;
+            set_triggers(db, true)?;
             let written = write(db, &found);
-            settle::set_triggers(db, false)?;
+            set_triggers(db, false)?;
             written.map(|()| found.conflict)
-        });
-        self.db.pragma_update(None, "foreign_keys", false)?;
-        restored
+        })
     }
 }
 

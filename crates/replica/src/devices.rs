@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crdt::{Fingerprint, Node};
+use protocol::{Client, ClientList};
 use rusqlite::Connection;
 
 use crate::error::Result;
@@ -13,8 +14,9 @@ use crate::replica::Replica;
 impl Replica {
     /// Remembers what people call the devices that stamp changes: `warren_device`. Devices that are
     /// gone keep their names, as their changes stay.
-    pub fn remember_devices(&self, devices: &[(Node, String)]) -> Result<()> {
-        if knows(&self.db, devices)? {
+    pub fn remember_devices(&self, list: &ClientList) -> Result<()> {
+        let devices: Vec<_> = list.clients.iter().filter_map(name).collect();
+        if knows(&self.db, &devices)? {
             // Whoever only asks how things stand need not wait for a lock.
             return Ok(());
         }
@@ -23,7 +25,7 @@ impl Replica {
                 "INSERT INTO warren_device VALUES (?1, ?2) ON CONFLICT (node)
                  DO UPDATE SET name = excluded.name WHERE name <> excluded.name",
             )?;
-            for (node, name) in devices {
+            for (node, name) in &devices {
                 insert.execute((node.0.cast_signed(), name))?;
             }
             Ok(())
@@ -45,6 +47,12 @@ impl Replica {
     pub fn to_send(&self) -> Result<u64> {
         to_send(&self.db)
     }
+}
+
+/// A device that has synced says under which name it stamps.
+fn name(client: &Client) -> Option<(Node, String)> {
+    let node = u64::from_str_radix(&client.node, 16).ok()?;
+    Some((Node(node), client.name.clone()))
 }
 
 fn knows(db: &Connection, devices: &[(Node, String)]) -> Result<bool> {

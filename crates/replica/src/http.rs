@@ -15,7 +15,7 @@ use ureq::typestate::AgentScope;
 use crate::error::{Error, Result};
 use crate::listening::{Listening, QUIET_MAX};
 use crate::stream::Pages;
-use crate::sync::{PageStream, Pull, Transport};
+use crate::transport::{PageStream, Pull, Transport};
 
 /// Until a connection stands.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -145,9 +145,7 @@ impl Transport for Http {
     }
 
     fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
-        let Pull { cursor, limit, node, unsent } = pull;
-        let query = format!("cursor={cursor}&limit={limit}&node={node}&unsent={unsent}");
-        self.get(&format!("/v1/sync/delta?{query}"), token)
+        self.get(&pull.path(), token)
     }
 
     fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {

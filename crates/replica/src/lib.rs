@@ -32,16 +32,20 @@ mod conflicts;
 mod devices;
 mod error;
 mod history;
+#[cfg(not(target_family = "wasm"))]
 mod http;
 mod identity;
+mod json;
 mod listening;
 mod log;
 mod merge;
 mod meta;
 mod phrase;
+mod receipt;
 mod receive;
 mod replica;
 mod report;
+mod rules;
 mod settle;
 mod show;
 mod stamp;
@@ -51,16 +55,25 @@ mod stream;
 mod sync;
 mod table;
 mod track;
+mod transport;
 mod value;
 
 pub use conflicts::{Conflict, Edit, Outcome};
 pub use error::{Error, PhraseError, Result};
 pub use history::{HistoryCell, HistoryEntry};
+#[cfg(not(target_family = "wasm"))]
 pub use http::Http;
-pub use listening::{Backoff, Heard, Listening};
+#[cfg(not(target_family = "wasm"))]
+pub use listening::Listening;
+pub use listening::{Backoff, Ear, Heard, QUIET_MAX};
 pub use phrase::Phrase;
+pub use receipt::Receipt;
 pub use replica::Replica;
 pub use report::{Refused, Report};
 pub use status::{Exception, Remote, Status, TableStatus};
-pub use sync::{PageStream, Progress, Pull, SyncOptions, Transport};
+pub use stream::PageDecoder;
+pub use sync::{Progress, SyncOptions};
 pub use track::Tracked;
+pub use transport::{AsyncPages, AsyncTransport, Pull};
+#[cfg(not(target_family = "wasm"))]
+pub use transport::{PageStream, Transport};

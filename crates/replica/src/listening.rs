@@ -8,29 +8,27 @@
 //! # Not here
 //! - What an event says → `protocol::EventReader`. Threads, and what to do about it → `cli`.
 
+use std::collections::VecDeque;
+#[cfg(not(target_family = "wasm"))]
 use std::fmt;
-use std::io::{BufRead, BufReader, Read};
+#[cfg(not(target_family = "wasm"))]
+use std::io::Read;
 use std::time::Duration;
 
 use protocol::{EventReader, VaultState};
+#[cfg(not(target_family = "wasm"))]
 use ureq::BodyReader;
 
 use crate::error::{Error, Result};
 
 /// Twice the server's pause between two signs of life, and some time for the network.
-pub(crate) const QUIET_MAX: Duration = Duration::from_secs(45);
+pub const QUIET_MAX: Duration = Duration::from_secs(45);
 /// No line of an event is nearly as long.
-const LINE_BYTES_MAX: u64 = 8 << 10;
+const LINE_BYTES_MAX: usize = 8 << 10;
 /// The first pause, and the longest: a server that was restarted is back in a moment, and one that
 /// is gone for the night is asked once a minute.
 const PAUSE_MS_MIN: u64 = 500;
 const PAUSE_MS_MAX: u64 = 60_000;
-
-/// A stream of events, open.
-pub struct Listening {
-    lines: BufReader<BodyReader<'static>>,
-    reader: EventReader,
-}
 
 /// What a server that is listened to says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,36 +41,78 @@ pub enum Heard {
     End,
 }
 
+/// Makes out what is said in the bytes of a stream of events, however they are cut.
+#[derive(Debug, Default)]
+pub struct Ear {
+    line: Vec<u8>,
+    reader: EventReader,
+    heard: VecDeque<Heard>,
+}
+
+impl Ear {
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if self.line.len() >= LINE_BYTES_MAX {
+                return Err(Error::Unreachable("its events are not Warren's".into()));
+            }
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.line);
+                let heard = self.make_out(&line)?;
+                self.heard.extend(heard);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was said, in order; not yet [`Heard::End`].
+    pub fn heard(&mut self) -> Option<Heard> {
+        self.heard.pop_front()
+    }
+
+    fn make_out(&mut self, line: &[u8]) -> Result<Option<Heard>> {
+        let line = std::str::from_utf8(line).map_err(|why| Error::Unreachable(why.to_string()))?;
+        let line = line.trim_end_matches(['\r', '\n']);
+        if line.starts_with(':') {
+            return Ok(Some(Heard::SignOfLife));
+        }
+        let event = self.reader.line(line);
+        let event = event.map_err(|why| Error::Unreachable(format!("its event: {why}")))?;
+        Ok(event.map(Heard::State))
+    }
+}
+
+/// A stream of events, open.
+#[cfg(not(target_family = "wasm"))]
+pub struct Listening {
+    body: BodyReader<'static>,
+    ear: Ear,
+}
+
+#[cfg(not(target_family = "wasm"))]
 impl Listening {
     pub(crate) fn new(body: BodyReader<'static>) -> Self {
-        Self { lines: BufReader::new(body), reader: EventReader::default() }
+        Self { body, ear: Ear::default() }
     }
 
     /// Waits for what is said next.
     pub fn hear(&mut self) -> Result<Heard> {
+        let mut chunk = [0; LINE_BYTES_MAX];
         loop {
-            let mut line = String::new();
-            let read = self.lines.by_ref().take(LINE_BYTES_MAX).read_line(&mut line);
-            let read = read.map_err(|source| Error::Unreachable(source.to_string()))?;
-            let Some(line) = line.strip_suffix('\n') else {
-                return if read as u64 == LINE_BYTES_MAX {
-                    Err(Error::Unreachable("its events are not Warren's".into()))
-                } else {
-                    Ok(Heard::End)
-                };
-            };
-            if line.starts_with(':') {
-                return Ok(Heard::SignOfLife);
+            if let Some(heard) = self.ear.heard() {
+                return Ok(heard);
             }
-            let event = self.reader.line(line.strip_suffix('\r').unwrap_or(line));
-            let event = event.map_err(|why| Error::Unreachable(format!("its event: {why}")))?;
-            if let Some(state) = event {
-                return Ok(Heard::State(state));
+            let read = self.body.read(&mut chunk);
+            match read.map_err(|source| Error::Unreachable(source.to_string()))? {
+                0 => return Ok(Heard::End),
+                count => self.ear.push(&chunk[..count])?,
             }
         }
     }
 }
 
+#[cfg(not(target_family = "wasm"))]
 impl fmt::Debug for Listening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listening").finish_non_exhaustive()

@@ -7,10 +7,11 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::{Error, Result};
 use crate::meta::{self, Key};
+use crate::rules::Rules;
 use crate::stamp::{self, Now};
 use crate::table::{self, Table};
 use crate::track::{self, Tracked};
-use crate::{identity, log, settle};
+use crate::{identity, log};
 
 /// How long to wait for another program's lock on the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,18 +36,15 @@ impl Replica {
         if !replica.has_tables()? {
             return Err(Error::NotTracked { path: path.display().to_string() });
         }
-        let found = meta::get(&replica.db, Key::Format)?.unwrap_or(meta::FORMAT);
-        if found > meta::FORMAT {
-            return Err(Error::TooNew { found, known: meta::FORMAT });
-        }
-        replica.notice_copy()?;
+        replica.check_format()?;
+        replica.notice_copy(identity::of(path))?;
         Ok(replica)
     }
 
     /// Opens an SQLite file and prepares it for tracking, if it is not yet.
     pub fn prepare(path: &Path) -> Result<Self> {
         let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        replica.install()?;
+        replica.install(identity::of(path))?;
         drop(replica);
         Self::open(path)
     }
@@ -60,6 +58,24 @@ impl Replica {
         Ok(replica)
     }
 
+    /// A replica on a connection that its program uses, too: a browser has one connection to a file,
+    /// and no other. Between calls the connection's rules (triggers, foreign keys) are the program's.
+    ///
+    /// `identity` is another one in a copy of the file.
+    pub fn shared(db: Connection, name: &str, identity: &str) -> Result<Self> {
+        db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
+        let replica = Self { db, path: name.into() };
+        replica.install(Some(identity.into()))?;
+        replica.check_format()?;
+        replica.notice_copy(Some(identity.into()))?;
+        Ok(replica)
+    }
+
+    /// The connection, for the program's own statements.
+    pub fn connection(&self) -> &Connection {
+        &self.db
+    }
+
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self> {
         if !flags.contains(OpenFlags::SQLITE_OPEN_CREATE) && !path.exists() {
             return Err(Error::NoFile { path: path.display().to_string() });
@@ -68,9 +84,7 @@ impl Replica {
         db.busy_timeout(BUSY_TIMEOUT)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
         db.pragma_update(None, "cache_size", CACHE_KIB_NEGATIVE)?;
-        // Messages arrive in any order; `settle` sees to the foreign keys and to triggers.
-        db.pragma_update(None, "foreign_keys", false)?;
-        settle::set_triggers(&db, false)?;
+        Rules::OWN.replace(Rules::of(&db)?, &db)?;
         Ok(Self { db, path: path.to_owned() })
     }
 
@@ -79,7 +93,15 @@ impl Replica {
         Ok(self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? == 1)
     }
 
-    fn install(&self) -> Result<()> {
+    fn check_format(&self) -> Result<()> {
+        let found = meta::get(&self.db, Key::Format)?.unwrap_or(meta::FORMAT);
+        if found > meta::FORMAT {
+            return Err(Error::TooNew { found, known: meta::FORMAT });
+        }
+        Ok(())
+    }
+
+    fn install(&self, identity: Option<String>) -> Result<()> {
         if self.has_tables()? {
             return Ok(());
         }
@@ -87,15 +109,14 @@ impl Replica {
             db.execute_batch(include_str!("schema.sql"))?;
             meta::set(db, Key::Format, meta::FORMAT)?;
             meta::new_node(db)?;
-            meta::set(db, Key::Identity, identity::of(&self.path))
+            meta::set(db, Key::Identity, identity)
         })
     }
 
     /// A copy becomes a device of its own: another node id at once, another registration at the
     /// next sync.
-    fn notice_copy(&self) -> Result<()> {
+    fn notice_copy(&self, found: Option<String>) -> Result<()> {
         let known = meta::get::<String>(&self.db, Key::Identity)?;
-        let found = identity::of(&self.path);
         if known == found || found.is_none() {
             return Ok(());
         }
@@ -106,8 +127,25 @@ impl Replica {
         })
     }
 
-    /// Runs `work` in one write transaction.
+    /// Runs `work` in one write transaction, in which nothing is done but what it says.
     pub(crate) fn transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.transaction_under(Rules::OWN, work)
+    }
+
+    /// Runs `work` in one write transaction, under these rules from before its beginning.
+    pub(crate) fn transaction_under<T>(
+        &self,
+        rules: Rules,
+        work: impl FnOnce(&Connection) -> Result<T>,
+    ) -> Result<T> {
+        let before = Rules::of(&self.db)?;
+        rules.replace(before, &self.db)?;
+        let result = self.in_transaction(work);
+        before.replace(rules, &self.db)?;
+        result
+    }
+
+    fn in_transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let behavior = TransactionBehavior::Immediate;
         let transaction = rusqlite::Transaction::new_unchecked(&self.db, behavior)?;
         let result = work(&transaction)?;

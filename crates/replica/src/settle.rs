@@ -20,10 +20,10 @@ use std::collections::VecDeque;
 
 use crdt::{Row, Value};
 use rusqlite::Connection;
-use rusqlite::config::DbConfig;
 
 use crate::capture;
 use crate::error::Result;
+use crate::rules::set_triggers;
 use crate::show::{self, Shown, Values};
 use crate::state::{self, Names, RowId};
 use crate::table::{ForeignKey, Table, references};
@@ -58,12 +58,6 @@ pub(crate) fn settle(db: &Connection, tables: &[Table], progress: impl FnMut(u64
     settler.settle_held()?;
     settler.settle_kept()?;
     db.execute("DELETE FROM warren_unsettled", [])?;
-    Ok(())
-}
-
-/// Triggers stay off on this connection but for the moments when the user's own should fire.
-pub(crate) fn set_triggers(db: &Connection, on: bool) -> Result<()> {
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, on)?;
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! The stream of `GET /v1/sync/full`, page by page: protobuf messages, each after its length.
 
-use std::io::{BufReader, Read};
+#[cfg(not(target_family = "wasm"))]
+use std::io::Read;
 
+use bytes::{Buf, BytesMut};
 use prost::Message;
 use protocol::PullResponse;
 
@@ -9,54 +11,88 @@ use crate::error::{Error, Result};
 
 /// A page has about a MiB of contents; more than this is none of ours.
 const PAGE_BYTES_MAX: u64 = 64 << 20;
+/// What is read at a time.
+#[cfg(not(target_family = "wasm"))]
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Puts what comes over the network together to pages.
+#[derive(Debug, Default)]
+pub struct PageDecoder {
+    waiting: BytesMut,
+}
+
+impl PageDecoder {
+    /// Takes the next bytes, however they are cut.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.waiting.extend_from_slice(bytes);
+    }
+
+    /// A page that is complete.
+    pub fn page(&mut self) -> Result<Option<PullResponse>> {
+        let Some((length, prefix)) = self.length()? else { return Ok(None) };
+        if self.waiting.len() < prefix + length {
+            return Ok(None);
+        }
+        self.waiting.advance(prefix);
+        PullResponse::decode(self.waiting.split_to(length)).map(Some).map_err(broken)
+    }
+
+    /// Nothing more comes: an error if that is within a page.
+    pub fn end(&self) -> Result<()> {
+        if self.waiting.is_empty() { Ok(()) } else { Err(broken("it ended within a page")) }
+    }
+
+    /// A page's length, and that of the varint which says so.
+    fn length(&self) -> Result<Option<(usize, usize)>> {
+        let mut length = 0;
+        for (index, byte) in self.waiting.iter().take(5).enumerate() {
+            length |= u64::from(byte & 0x7f) << (7 * index);
+            if *byte < 0x80 {
+                let fits = usize::try_from(length).ok().filter(|_| length <= PAGE_BYTES_MAX);
+                let length = fits.ok_or_else(|| broken("a page is too large"))?;
+                return Ok(Some((length, index + 1)));
+            }
+        }
+        if self.waiting.len() < 5 { Ok(None) } else { Err(broken("a page has no length")) }
+    }
+}
+
+pub(crate) fn broken(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Unreachable(format!("the stream broke off: {}", why.into()))
+}
 
 /// Reads page after page, holding one at a time.
+#[cfg(not(target_family = "wasm"))]
 pub(crate) struct Pages<R> {
-    reader: BufReader<R>,
+    reader: R,
+    decoder: PageDecoder,
     /// Nothing is read after an error.
     is_broken: bool,
 }
 
+#[cfg(not(target_family = "wasm"))]
 impl<R: Read> Pages<R> {
     pub(crate) fn new(reader: R) -> Self {
-        Self { reader: BufReader::new(reader), is_broken: false }
+        Self { reader, decoder: PageDecoder::default(), is_broken: false }
     }
 
     /// `None` at the end.
     fn page(&mut self) -> Result<Option<PullResponse>> {
-        let Some(length) = self.length()? else { return Ok(None) };
-        let mut bytes = Vec::new();
-        let mut page = (&mut self.reader).take(length);
-        let count = page.read_to_end(&mut bytes).map_err(broken)?;
-        if (count as u64) < length {
-            return Err(broken("it ended within a page"));
-        }
-        PullResponse::decode(&bytes[..]).map(Some).map_err(broken)
-    }
-
-    /// A varint, or `None` at the end of the stream.
-    fn length(&mut self) -> Result<Option<u64>> {
-        let mut length = 0;
-        for shift in (0..35).step_by(7) {
-            let mut byte = [0];
-            match self.reader.read(&mut byte).map_err(broken)? {
-                0 if shift == 0 => return Ok(None),
-                0 => return Err(broken("it ended within a page")),
-                _ => length |= u64::from(byte[0] & 0x7f) << shift,
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            if let Some(page) = self.decoder.page()? {
+                return Ok(Some(page));
             }
-            if byte[0] < 0x80 {
-                let fits = length <= PAGE_BYTES_MAX;
-                return if fits { Ok(Some(length)) } else { Err(broken("a page is too large")) };
+            let count = self.reader.read(&mut chunk).map_err(broken)?;
+            if count == 0 {
+                return self.decoder.end().map(|()| None);
             }
+            self.decoder.push(&chunk[..count]);
         }
-        Err(broken("a page has no length"))
     }
 }
 
-fn broken(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::Unreachable(format!("the stream broke off: {}", why.into()))
-}
-
+#[cfg(not(target_family = "wasm"))]
 impl<R: Read> Iterator for Pages<R> {
     type Item = Result<PullResponse>;
 

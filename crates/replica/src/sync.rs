@@ -6,10 +6,9 @@
 //! - No transaction is open while the network is waited for.
 //! - Everything received is shown in one transaction at the end.
 
-use crdt::{Change, Node};
-use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
+use crdt::Change;
+use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest};
 use protocol::{Device, Pulled, Pushed, Reconcile, Round, Step};
-use protocol::{ReconcileRequest, ReconcileResponse};
 use rusqlite::Connection;
 
 use crate::adopt;
@@ -26,6 +25,7 @@ use crate::settle;
 use crate::stamp::{self, Now};
 use crate::table::Table;
 use crate::track;
+use crate::transport::{AsyncTransport, Pull};
 use crate::value::literals;
 
 /// Messages of a page at most; the bytes bound is the protocol's.
@@ -37,36 +37,6 @@ const CLOCK_OFF_MS_MAX: u64 = 60_000;
 /// How often one sync may find that it shares a node id: once is enough, unless ids are drawn
 /// badly.
 const RENAMES_COUNT_MAX: u32 = 3;
-
-/// Pages one after the other; ends with an error if the stream broke off.
-pub type PageStream = Box<dyn Iterator<Item = Result<PullResponse>>>;
-
-/// How a replica talks to a server.
-pub trait Transport {
-    /// `POST /v1/clients`, with a password in the request or the token of a registered device.
-    fn register(&mut self, token: Option<&str>, request: &ClientRequest) -> Result<ClientResponse>;
-    /// `GET /v1/sync/delta`.
-    fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse>;
-    /// `GET /v1/sync/full`.
-    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream>;
-    /// `POST /v1/sync/delta`; `unsent` is how many changes there are to send after these.
-    fn push(&mut self, token: &str, request: &PushRequest, unsent: u64) -> Result<PushResponse>;
-    /// `POST /v1/sync/reconcile`.
-    fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse>;
-}
-
-/// What a pull asks for, and what the device says of itself with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pull {
-    /// The arrival number up to which it has everything.
-    pub cursor: u64,
-    /// Messages in the answer at most.
-    pub limit: usize,
-    /// Under which name it stamps its changes.
-    pub node: Node,
-    /// Changes that it has yet to send.
-    pub unsent: u64,
-}
 
 /// How far a sync is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,13 +63,13 @@ pub struct SyncOptions<'a> {
 impl Replica {
     /// Registers this file as a device of an account, and remembers where; also again, after its
     /// token was revoked.
-    pub fn sign_in(
+    pub async fn sign_in_async(
         &self,
-        transport: &mut dyn Transport,
+        transport: &mut dyn AsyncTransport,
         server: &str,
         request: &ClientRequest,
     ) -> Result<()> {
-        let registered = transport.register(None, request)?;
+        let registered = transport.register(None, request).await?;
         self.transaction(|db| {
             let before = (meta::get(db, Key::Server)?, meta::get(db, Key::Login)?);
             if before != (Some(server.to_owned()), Some(request.login.clone())) {
@@ -124,16 +94,22 @@ impl Replica {
         meta::get(&self.db, Key::Token)
     }
 
+    /// Forgets this device's token. Server and account are kept: whoever signs in to the same again
+    /// goes on where this device was.
+    pub fn sign_out(&self) -> Result<()> {
+        self.transaction(|db| meta::set(db, Key::Token, None::<String>))
+    }
+
     /// Brings this file and the server to the same set of messages, and the tables to what it says.
-    pub fn sync<'a>(
-        &'a mut self,
-        transport: &'a mut dyn Transport,
-        options: SyncOptions<'a>,
+    pub async fn sync_async(
+        &self,
+        transport: &mut dyn AsyncTransport,
+        options: SyncOptions<'_>,
     ) -> Result<Report> {
         let at_ms = (options.now_ms)();
         self.transaction(|db| track::follow_schema(db, at_ms))?;
         let mut report = Report::default();
-        self.enrol_copy(transport, &mut report)?;
+        self.enrol_copy(transport, &mut report).await?;
         let token = meta::get::<String>(&self.db, Key::Token)?.ok_or(Error::NoServer)?;
         let session = Session {
             replica: self,
@@ -147,11 +123,15 @@ impl Replica {
             options,
             report,
         };
-        session.run()
+        session.run().await
     }
 
     /// A copy asks with its original's token for one of its own.
-    fn enrol_copy(&self, transport: &mut dyn Transport, report: &mut Report) -> Result<()> {
+    async fn enrol_copy(
+        &self,
+        transport: &mut dyn AsyncTransport,
+        report: &mut Report,
+    ) -> Result<()> {
         if !meta::get::<bool>(&self.db, Key::Enrol)?.unwrap_or(false) {
             return Ok(());
         }
@@ -161,7 +141,7 @@ impl Replica {
             Some(token) => {
                 let name = format!("{name} (copy)");
                 let request = ClientRequest { login: String::new(), password: String::new(), name };
-                Some(transport.register(Some(&token), &request)?)
+                Some(transport.register(Some(&token), &request).await?)
             }
             None => None,
         };
@@ -178,10 +158,10 @@ fn remember(db: &Connection, registered: &ClientResponse) -> Result<()> {
     meta::set(db, Key::Token, registered.token.as_str())
 }
 
-struct Session<'a> {
+struct Session<'a, 'o> {
     replica: &'a Replica,
-    transport: &'a mut dyn Transport,
-    options: SyncOptions<'a>,
+    transport: &'a mut dyn AsyncTransport,
+    options: SyncOptions<'o>,
     token: String,
     now: Now,
     page_count: usize,
@@ -191,13 +171,13 @@ struct Session<'a> {
     report: Report,
 }
 
-impl Session<'_> {
-    fn run(mut self) -> Result<Report> {
+impl Session<'_, '_> {
+    async fn run(mut self) -> Result<Report> {
         let mut round = Round::new();
         let outcome = loop {
             match round.next(&self.device()?) {
-                Step::Pull => self.pull(&mut round)?,
-                Step::Push => match self.push(&mut round) {
+                Step::Pull => self.pull(&mut round).await?,
+                Step::Push => match self.push(&mut round).await {
                     Err(error @ Error::Refused { code: ErrorCode::QuotaExceeded, .. }) => {
                         // The account is full, but what others sent is here to be shown.
                         self.apply()?;
@@ -205,7 +185,7 @@ impl Session<'_> {
                     }
                     pushed => pushed?,
                 },
-                Step::Reconcile => self.reconcile()?,
+                Step::Reconcile => self.reconcile().await?,
                 Step::Done(outcome) => break outcome,
             }
         };
@@ -225,26 +205,27 @@ impl Session<'_> {
         })
     }
 
-    fn pull(&mut self, round: &mut Round) -> Result<()> {
+    async fn pull(&mut self, round: &mut Round) -> Result<()> {
         let db = &self.replica.db;
         let cursor = meta::number(db, Key::Cursor)?;
         let (node, unsent) = (meta::node(db)?, to_send(db)?);
         let pull = Pull { cursor, limit: self.page_count, node, unsent };
-        let answer = match self.transport.pull(&self.token, &pull) {
+        let answer = match self.transport.pull(&self.token, &pull).await {
             Err(error) => return self.smaller_pages(error, None),
             Ok(answer) => answer,
         };
         let is_far_behind = answer.more;
         self.take(round, answer, cursor)?;
-        if is_far_behind { self.stream(round) } else { Ok(()) }
+        if is_far_behind { self.stream(round).await } else { Ok(()) }
     }
 
     /// Takes all that follows in one answer: no page is waited for, and each is in the file before
     /// the next is read.
-    fn stream(&mut self, round: &mut Round) -> Result<()> {
+    async fn stream(&mut self, round: &mut Round) -> Result<()> {
         let mut cursor = meta::number(&self.replica.db, Key::Cursor)?;
-        for answer in self.transport.stream(&self.token, cursor)? {
-            self.take(round, answer?, cursor)?;
+        let mut pages = self.transport.stream(&self.token, cursor).await?;
+        while let Some(answer) = pages.next().await? {
+            self.take(round, answer, cursor)?;
             cursor = meta::number(&self.replica.db, Key::Cursor)?;
         }
         Ok(())
@@ -305,7 +286,7 @@ impl Session<'_> {
         self.now = Now { device_ms, offset_ms };
     }
 
-    fn push(&mut self, round: &mut Round) -> Result<()> {
+    async fn push(&mut self, round: &mut Round) -> Result<()> {
         let db = &self.replica.db;
         self.replica.transaction(|db| {
             phrase::check(db)?;
@@ -318,7 +299,7 @@ impl Session<'_> {
         let unsent = to_send(db)?.saturating_sub(page.messages.len() as u64);
         let request =
             PushRequest { messages: page.messages.iter().cloned().map(Into::into).collect() };
-        let answer = match self.transport.push(&self.token, &request, unsent) {
+        let answer = match self.transport.push(&self.token, &request, unsent).await {
             Err(Error::Refused { code: ErrorCode::TimestampConflict, .. })
                 if self.renames < RENAMES_COUNT_MAX =>
             {
@@ -347,14 +328,14 @@ impl Session<'_> {
     }
 
     /// Compares both sets, takes what this device lacks, and marks what the server lacks.
-    fn reconcile(&mut self) -> Result<()> {
+    async fn reconcile(&mut self) -> Result<()> {
         let (items, fingerprint) = log::items(&self.replica.db)?;
         // What is recorded may be what is wrong.
         self.replica.transaction(|db| meta::set_fingerprint(db, &fingerprint))?;
         let mut reconcile = Reconcile::new(items);
         let mut cursor = None;
         while let Some(request) = reconcile.request() {
-            let answer = match self.transport.reconcile(&self.token, &request) {
+            let answer = match self.transport.reconcile(&self.token, &request).await {
                 Err(Error::Refused { code: ErrorCode::TooLarge, .. }) if reconcile.ask_less() => {
                     continue;
                 }

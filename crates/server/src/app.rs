@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::error::{Overload, Refusal, Result};
 use crate::listeners::Listeners;
 use crate::metrics::Metrics;
+use crate::site::Site;
 
 /// How long a login or a comparison waits for its turn. Longer than a device would, so that a burst is served, not
 /// refused.
@@ -39,6 +40,7 @@ pub(crate) struct App {
     pub(crate) census: Census,
     /// One turn, for maintenance that the operator asks for.
     pub(crate) maintaining: Arc<Semaphore>,
+    pub(crate) site: Site,
     /// Connections that there is room for, on all listeners together.
     pub(crate) connections: Arc<Semaphore>,
     passwords: Arc<Semaphore>,
@@ -63,6 +65,7 @@ impl App {
             metrics: Metrics::new(),
             census: Census::default(),
             maintaining: turns(1),
+            site: Site::new(config.site),
             connections: turns(config.connections_max),
             passwords: turns(cores),
             comparisons: turns(cores),

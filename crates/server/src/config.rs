@@ -8,6 +8,9 @@ use accounts::{CLIENTS_COUNT_DEFAULT, KdfCost};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use crate::origin::Origin;
+use crate::site::Asset;
+
 /// Warren's port, unless told otherwise.
 const PORT: u16 = 4600;
 
@@ -23,6 +26,10 @@ pub struct Config {
     pub registration_open: bool,
     /// Who has it may make accounts all the same.
     pub admin_token: Option<AdminToken>,
+    /// Other origins whose pages may call the API.
+    pub origins: Vec<Origin>,
+    /// What browsers find here; if it is empty, `/` is a page that says what this is.
+    pub site: &'static [Asset],
     /// Messages in one request or answer.
     pub messages_count_max: usize,
     /// Bytes of one request's body.
@@ -50,6 +57,8 @@ impl Default for Config {
             postgres: None,
             registration_open: false,
             admin_token: None,
+            origins: Vec::new(),
+            site: &[],
             messages_count_max: protocol::MESSAGES_COUNT_MAX,
             body_bytes_max: protocol::BODY_BYTES_MAX,
             request_timeout: Duration::from_secs(30),

@@ -26,8 +26,10 @@ mod handlers;
 mod listeners;
 mod metrics;
 mod openapi;
+mod origin;
 mod respond;
 mod router;
+mod site;
 mod socket;
 pub mod stream;
 
@@ -44,6 +46,8 @@ use crate::app::App;
 pub use crate::config::{AdminToken, Config, Limits};
 pub use crate::error::{Error, Overload, Result};
 pub use crate::gateway::{Address, Gateway, Place, Services, Unread};
+pub use crate::origin::{InvalidOrigin, Origin};
+pub use crate::site::Asset;
 
 /// A server that listens, and answers once it runs.
 pub struct Server {

@@ -126,10 +126,6 @@ pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Response {
     Refusal::internal(format!("panicked: {text}")).into_response()
 }
 
-pub(crate) async fn not_found() -> Refusal {
-    Refusal::of(ErrorCode::NotFound)
-}
-
 pub(crate) async fn method_not_allowed() -> Refusal {
     Refusal::of(ErrorCode::MethodNotAllowed)
 }

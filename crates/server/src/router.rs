@@ -8,23 +8,29 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::gateway::{self, Gateway, Place};
 use crate::handlers::{accounts, admin, clients, events, health, reconcile, sync};
-use crate::{openapi, respond};
+use crate::{openapi, origin, respond, site};
 
-/// The API, and the gateways that are under a path.
+/// The API, the gateways that are under a path, and where neither is, the site.
 pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway]) -> Router {
-    let routes = OpenApiRouter::with_openapi(openapi::base())
+    let calls = OpenApiRouter::with_openapi(openapi::base())
         .merge(accounts::router())
         .merge(admin::router())
         .merge(clients::router())
         .merge(sync::router())
         .merge(reconcile::router())
         .merge(events::router())
-        .merge(health::router())
         .merge(openapi::router());
-    let (router, document) = routes.split_for_parts();
+    let (mut calls, mut document) = calls.split_for_parts();
+    if let Some(layer) = origin::layer(&app.config.origins) {
+        // Set before the layer, or else it would answer preflights instead.
+        calls = calls.method_not_allowed_fallback(respond::method_not_allowed).layer(layer);
+    }
+    let (operation, operation_document) = health::router().split_for_parts();
+    document.merge(operation_document);
     let document = openapi::Document::new(&document, &app.config);
-    let router = router
-        .fallback(respond::not_found)
+    let router = calls
+        .merge(operation)
+        .fallback(site::answer)
         .method_not_allowed_fallback(respond::method_not_allowed)
         .layer(Extension(document))
         .with_state(Arc::clone(app));

@@ -1,7 +1,7 @@
 //! SQLite Multiple Ciphers, linked under rusqlite, and the calls of it that rusqlite does not know.
 //!
-//! `build.rs` compiles the library. This file holds the only `unsafe` code of the project: four C
-//! calls that need the raw handle of a connection.
+//! `build.rs` compiles the library; for wasm32, `sqlite-wasm-rs` does. This file holds the only
+//! `unsafe` code of the project: the C calls that rusqlite has no words for.
 //!
 //! # Invariants
 //! - A key never becomes SQL text: it goes to `sqlite3_key_v2` as bytes, in a buffer that is
@@ -14,9 +14,11 @@
     reason = "C functions that rusqlite does not wrap; each call says why it is sound"
 )]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use rusqlite::{Connection, ffi};
+#[cfg(target_family = "wasm")]
+use sqlite_wasm_rs as _;
 use zeroize::Zeroizing;
 
 unsafe extern "C" {
@@ -32,6 +34,7 @@ unsafe extern "C" {
         key: *const c_void,
         key_size: c_int,
     ) -> c_int;
+    fn sqlite3mc_vfs_create(real_name: *const c_char, make_default: c_int) -> c_int;
 }
 
 /// What `sqlite3mc` takes as "these bytes are the key", so that it derives none.
@@ -51,6 +54,13 @@ pub fn key(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
 /// first read.
 pub fn passphrase(db: &Connection, passphrase: &[u8]) -> rusqlite::Result<()> {
     unlock(db, passphrase)
+}
+
+/// Makes files of another VFS encryptable: registers `multipleciphers-NAME` on top of it, as the
+/// default VFS.
+pub fn encrypt_vfs(name: &CStr) -> rusqlite::Result<()> {
+    // SAFETY: the name ends in a NUL and outlives the call, which copies it.
+    check(unsafe { sqlite3mc_vfs_create(name.as_ptr(), 1) })
 }
 
 fn unlock(db: &Connection, key: &[u8]) -> rusqlite::Result<()> {

@@ -25,7 +25,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("doctor", &["engine", "sqlite3mc-sys"]),
     ("sync-store", &["accounts", "engine", "crdt"]),
     ("replica", &["protocol", "crdt", "sqlite3mc-sys"]),
+    ("replica-wasm", &["replica", "protocol", "sqlite3mc-sys"]),
     ("server", &["sync-store", "accounts", "engine", "protocol", "crdt"]),
+    ("web-assets", &["server"]),
     ("actual", &["server", "sync-store", "accounts", "engine", "crdt"]),
     // Starts database servers, for tests and benchmarks only.
     ("postgres-lab", &[]),
@@ -57,6 +59,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "sqlite3mc-sys",
             "protocol",
             "crdt",
+            "web-assets",
         ],
     ),
     ("xtask", &[]),

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use crdt::Node;
 use protocol::{Client, ClientList};
-use replica::{Http, Replica, Status};
-use serde_json::{Value, json};
+use replica::{Http, Receipt, Replica, Status};
 
 use crate::output::span::{ago, grouped};
 
@@ -21,12 +19,7 @@ pub(crate) fn fetch(replica: &Replica) -> replica::Result<Option<ClientList>> {
         return Ok(None);
     };
     let list: ClientList = Http::with_timeout(&server, TIMEOUT).get("/v1/clients", &token)?;
-    let name = |client: &Client| {
-        let node = u64::from_str_radix(&client.node, 16).ok()?;
-        Some((Node(node), client.name.clone()))
-    };
-    let names: Vec<_> = list.clients.iter().filter_map(name).collect();
-    replica.remember_devices(&names)?;
+    replica.remember_devices(&list)?;
     Ok(Some(list))
 }
 
@@ -37,7 +30,7 @@ pub(crate) fn describe(status: &Status, list: &ClientList) -> String {
     others.sort_by_key(|client| std::cmp::Reverse(client.seen_ms));
     let more = others.len().saturating_sub(DEVICES_COUNT_MAX);
     others.truncate(DEVICES_COUNT_MAX);
-    let mut parts = vec![Sides::of(status, list).describe()];
+    let mut parts = vec![sides(&Receipt::of(status, list))];
     parts.extend(others.into_iter().map(|client| device(client, list.now_ms)));
     if more > 0 {
         parts.push(format!("and {more} more devices"));
@@ -58,60 +51,26 @@ fn device(client: &Client, now_ms: u64) -> String {
     format!("{name} {seen}, {unsent} unsent, {fetch}")
 }
 
-pub(crate) fn to_json(status: &Status, list: &ClientList) -> Value {
-    let Sides { held, known, to_send, to_fetch, equal } = Sides::of(status, list);
-    json!({
-        "server_count": held,
-        "known_count": known,
-        "to_send": to_send,
-        "to_fetch": to_fetch,
-        "equal": equal,
-        "now_ms": list.now_ms,
-        "clients": list.clients,
-    })
-}
-
-/// The file's side and the server's.
-struct Sides {
-    /// Changes that the server has, and those that there are: what is to be sent besides.
-    held: u64,
-    known: u64,
-    to_send: u64,
-    to_fetch: u64,
-    equal: bool,
-}
-
-impl Sides {
-    fn describe(&self) -> String {
-        let (held, known) = (grouped(self.held), grouped(self.known));
-        let verdict = match (self.equal, self.to_send, self.to_fetch) {
-            (true, ..) => "sets equal",
-            (false, 0, 0) => "sets differ: `warren sync` compares them",
-            (false, ..) => "sets not equal yet",
-        };
-        let mut parts = vec![format!("server holds {held} of {known} changes"), verdict.to_owned()];
-        for (count, what) in [(self.to_send, "to send"), (self.to_fetch, "to fetch")] {
-            if count > 0 {
-                parts.push(format!("{} {what}", grouped(count)));
-            }
+fn sides(receipt: &Receipt) -> String {
+    let Receipt { held, known, to_send, to_fetch, equal } = *receipt;
+    let (held, known) = (grouped(held), grouped(known));
+    let verdict = match (equal, to_send, to_fetch) {
+        (true, ..) => "sets equal",
+        (false, 0, 0) => "sets differ: `warren sync` compares them",
+        (false, ..) => "sets not equal yet",
+    };
+    let mut parts = vec![format!("server holds {held} of {known} changes"), verdict.to_owned()];
+    for (count, what) in [(to_send, "to send"), (to_fetch, "to fetch")] {
+        if count > 0 {
+            parts.push(format!("{} {what}", grouped(count)));
         }
-        parts.join(", ")
     }
-
-    fn of(status: &Status, list: &ClientList) -> Self {
-        let server = list.fingerprint.as_ref().and_then(protocol::Fingerprint::to_crdt);
-        let held = server.map_or(0, |server| server.count);
-        let to_send = status.unsent + status.noted;
-        let cursor = status.remote.as_ref().map_or(0, |remote| remote.cursor);
-        let to_fetch = list.cursor.saturating_sub(cursor);
-        let equal = server == Some(status.fingerprint) && to_send == 0;
-        Self { held, known: held + to_send, to_send, to_fetch, equal }
-    }
+    parts.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use crdt::Fingerprint;
+    use crdt::{Fingerprint, Node};
     use replica::Remote;
 
     use super::*;

@@ -28,7 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::listener::{Listener, News};
-use super::{attempt, describe, to_json};
+use super::{attempt, describe};
 use crate::clock::now;
 use crate::output::Output;
 use crate::status::receipt;
@@ -198,7 +198,7 @@ impl Watching {
     fn synced(&mut self, report: &Report) -> anyhow::Result<()> {
         let output = self.watch.output;
         describe(self.watch.replica.path(), report, output);
-        let mut value = to_json(report);
+        let mut value = report.to_json();
         value["event"] = "synced".into();
         output.value(&value)?;
         self.told = None;

@@ -16,7 +16,7 @@ fn chinook() -> Device {
 }
 
 fn clone(path: &Path, server: &mut MemoryServer) -> Device {
-    let mut replica = Replica::create(path).unwrap();
+    let replica = Replica::create(path).unwrap();
     let request = protocol::ClientRequest { name: "clone".into(), ..Default::default() };
     replica.sign_in(server, "http://server", &request).unwrap();
     let options =

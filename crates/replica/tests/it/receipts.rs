@@ -1,6 +1,7 @@
 //! What a device tells of itself, what it remembers of others, and what happens at a full account.
 
 use crdt::Node;
+use protocol::{Client, ClientList};
 use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
 use protocol::{ReconcileRequest, ReconcileResponse};
 use replica::{Error, PageStream, Pull, Result, Transport};
@@ -102,8 +103,13 @@ fn a_full_account_still_gives_and_takes_again_when_there_is_room() {
 fn the_names_of_devices_are_remembered() {
     let mut server = MemoryServer::default();
     let device = Device::tracked(SCHEMA, &mut server);
-    let names = |names: &[(u64, &str)]| -> Vec<(Node, String)> {
-        names.iter().map(|(node, name)| (Node(*node), (*name).to_owned())).collect()
+    let names = |names: &[(u64, &str)]| {
+        let client = |(node, name): &(u64, &str)| Client {
+            node: Node(*node).to_string(),
+            name: (*name).to_owned(),
+            ..Client::default()
+        };
+        ClientList { clients: names.iter().map(client).collect(), ..ClientList::default() }
     };
     let replica = device.replica();
     let version = device.replica().data_version().unwrap();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::{Html, IntoResponse};
+use axum::response::{Html, IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -46,11 +47,12 @@ async fn metrics(State(app): State<Arc<App>>) -> Result<impl IntoResponse, Refus
     Ok(([(CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }
 
-/// What this is, for people.
+/// The site's first page; without a site, one that says what this is.
 #[utoipa::path(
     get, path = "/", tag = "operation", operation_id = "index",
     responses((status = 200, description = "a page", body = String, content_type = "text/html")),
 )]
-async fn index() -> Html<&'static str> {
-    Html(include_str!("index.html"))
+async fn index(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let page = || Html(include_str!("index.html")).into_response();
+    app.site.find("/").map_or_else(page, |asset| asset.answer(&headers))
 }

@@ -13,7 +13,9 @@ mod events;
 mod limits;
 mod openapi;
 mod operation;
+mod origins;
 mod reconcile;
+mod site;
 mod sync;
 
 use std::net::SocketAddr;
@@ -128,6 +130,19 @@ impl Running {
         headers: &[(&str, &str)],
         body: impl AsSendBody,
     ) -> Answer {
+        let answer = self.ask(method, path, headers, body);
+        openapi::check_documented(&self.openapi, method, path, answer.status);
+        answer
+    }
+
+    /// Sends a request, also for what is no call of the API.
+    fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl AsSendBody,
+    ) -> Answer {
         let mut request =
             Request::builder().method(method).uri(format!("http://{}{path}", self.address));
         for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
@@ -136,9 +151,7 @@ impl Running {
         let response = self.agent.run(request.body(body).unwrap()).unwrap();
         let (parts, mut body) = response.into_parts();
         let body = body.with_config().limit(u64::MAX).read_to_vec().unwrap();
-        let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, body };
-        openapi::check_documented(&self.openapi, method, path, answer.status);
-        answer
+        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
     /// Makes an account; returns the token of its first device.

@@ -1,0 +1,83 @@
+//! Errors as JavaScript has them: an `Error` with a `code`.
+
+use js_sys::{Error, Reflect};
+use rusqlite::ErrorCode;
+use sqlite_wasm_vfs::sahpool::OpfsSAHError;
+use wasm_bindgen::JsValue;
+
+/// Why something was not done.
+#[derive(Debug)]
+pub struct Failure {
+    code: &'static str,
+    message: String,
+}
+
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl From<Failure> for JsValue {
+    fn from(failure: Failure) -> Self {
+        let error = Error::new(&failure.message);
+        // An object that was just made takes a member.
+        drop(Reflect::set(&error, &"code".into(), &failure.code.into()));
+        error.into()
+    }
+}
+
+impl From<replica::Error> for Failure {
+    fn from(error: replica::Error) -> Self {
+        match error {
+            replica::Error::Sqlite(source) => source.into(),
+            other => Self::new(other.code(), other.to_string()),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        let code = match error.sqlite_error_code() {
+            Some(ErrorCode::ConstraintViolation) => "constraint",
+            Some(ErrorCode::DiskFull) => "storage_full",
+            Some(ErrorCode::NotADatabase) => "wrong_key",
+            Some(ErrorCode::SystemIoFailure) => "storage_failed",
+            Some(ErrorCode::DatabaseCorrupt) => "damaged",
+            _ => "sqlite",
+        };
+        let message = match &error {
+            rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+            other => other.to_string(),
+        };
+        Self::new(code, message)
+    }
+}
+
+impl From<OpfsSAHError> for Failure {
+    fn from(error: OpfsSAHError) -> Self {
+        let code = match &error {
+            OpfsSAHError::NotSupported => "storage_unavailable",
+            OpfsSAHError::Opfs { message, .. } => opfs_code(message),
+            _ => "storage_failed",
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// By the name of the browser's exception, which begins its message.
+fn opfs_code(message: &str) -> &'static str {
+    let has = |name| message.contains(name);
+    if has("NoModificationAllowedError") || has("InvalidStateError") {
+        // Another worker has the file, or had it a moment ago.
+        "storage_busy"
+    } else if has("QuotaExceededError") {
+        "storage_full"
+    } else if has("SecurityError") || has("NotAllowedError") || has("TypeError") {
+        "storage_unavailable"
+    } else {
+        "storage_failed"
+    }
+}

@@ -1,0 +1,281 @@
+//! The transport over the browser's `fetch`: protobuf, every wait bounded.
+//!
+//! # Invariants
+//! - While the network is waited for, the connection is the page's: the turn is given back before
+//!   each request and taken again before its answer is looked at.
+
+use async_trait::async_trait;
+use js_sys::{Array, Function, Promise, Uint8Array};
+use prost::Message;
+use protocol::{
+    ClientRequest, ClientResponse, ErrorResponse, PROTOBUF, PROTOBUF_SEQUENCE, PullResponse,
+    PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+};
+use replica::{
+    AsyncPages, AsyncTransport, Ear, Error, Heard, PageDecoder, Pull, QUIET_MAX, Result,
+};
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{
+    AbortSignal, Headers, ReadableStreamDefaultReader, ReadableStreamReadResult, RequestInit,
+    Response,
+};
+
+/// For one request and its answer, whatever the size of the page.
+const REQUEST_TIMEOUT_MS: i32 = 120_000;
+/// Between two pieces of a stream.
+const READ_TIMEOUT_MS: i32 = 60_000;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_name = fetch, catch)]
+    async fn js_fetch(url: &str, init: &RequestInit) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(js_name = setTimeout)]
+    fn set_timeout(callback: &JsValue, ms: i32) -> JsValue;
+    #[wasm_bindgen(js_name = clearTimeout)]
+    fn clear_timeout(timeout: &JsValue);
+
+    /// Whose turn on the connection it is: `take` and `give` of the worker's queue.
+    #[derive(Clone)]
+    pub type Turns;
+    #[wasm_bindgen(method, catch)]
+    async fn take(this: &Turns) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method)]
+    fn give(this: &Turns);
+}
+
+/// A server reached with `fetch`.
+#[derive(Clone)]
+pub(crate) struct Fetch {
+    server: String,
+    signal: AbortSignal,
+    turns: Turns,
+}
+
+impl Fetch {
+    pub(crate) fn new(server: &str, signal: AbortSignal, turns: Turns) -> Self {
+        Self { server: server.trim_end_matches('/').to_owned(), signal, turns }
+    }
+
+    /// `GET` of a path, as `T`.
+    pub(crate) async fn get<T: Message + Default>(&self, path: &str, token: &str) -> Result<T> {
+        self.ask(path, Some(token), None).await
+    }
+
+    async fn post<T: Message + Default>(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        body: &impl Message,
+    ) -> Result<T> {
+        self.ask(path, token, Some(&body.encode_to_vec())).await
+    }
+
+    async fn ask<T: Message + Default>(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        body: Option<&[u8]>,
+    ) -> Result<T> {
+        self.turns.give();
+        let answer = self.bytes(path, token, body).await;
+        self.take_turn().await?;
+        T::decode(&answer?[..])
+            .map_err(|source| Error::Unreachable(format!("its answer: {source}")))
+    }
+
+    async fn take_turn(&self) -> Result<()> {
+        self.turns.take().await.map(drop).map_err(|error| unreachable(&error))
+    }
+
+    async fn bytes(&self, path: &str, token: Option<&str>, body: Option<&[u8]>) -> Result<Vec<u8>> {
+        let timeout = AbortSignal::timeout_with_u32(REQUEST_TIMEOUT_MS.unsigned_abs());
+        let signal = AbortSignal::any(&Array::of2(&self.signal, &timeout));
+        let response = self.send(path, token, body, (PROTOBUF, &signal)).await?;
+        read(&response).await
+    }
+
+    /// An answer that is not a refusal; its body is yet to come.
+    async fn send(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        body: Option<&[u8]>,
+        (accept, signal): (&str, &AbortSignal),
+    ) -> Result<Response> {
+        let init = request(token, body, accept).map_err(|error| unreachable(&error))?;
+        init.set_signal(Some(signal));
+        let response = js_fetch(&format!("{}{path}", self.server), &init).await;
+        let response: Response = response.map_err(|error| unreachable(&error))?.unchecked_into();
+        if response.ok() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let refusal = ErrorResponse::decode(&read(&response).await?[..]).unwrap_or_default();
+        let Some(code) = refusal.code() else {
+            let why = format!("it answered {status}, which is not Warren's way");
+            return Err(Error::Unreachable(why));
+        };
+        Err(Error::Refused { code, message: refusal.message().to_owned() })
+    }
+
+    /// Listens to `GET /v1/sync/events` until it ends; `on_state` hears that there is something new.
+    /// No turn is needed for that.
+    pub(crate) async fn listen(&self, token: &str, on_state: &Function) -> Result<()> {
+        let (path, accept) = ("/v1/sync/events", (PROTOBUF, &self.signal));
+        let response = self.send(path, Some(token), None, accept).await?;
+        let quiet_ms = i32::try_from(QUIET_MAX.as_millis()).expect("less than a minute");
+        let mut pieces = Pieces::of(&response, quiet_ms)?;
+        let mut ear = Ear::default();
+        while let Some(piece) = pieces.next().await? {
+            ear.push(&piece)?;
+            while let Some(heard) = ear.heard() {
+                if matches!(heard, Heard::State(_)) {
+                    on_state.call0(&JsValue::NULL).map_err(|error| unreachable(&error))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn request(
+    token: Option<&str>,
+    body: Option<&[u8]>,
+    accept: &str,
+) -> std::result::Result<RequestInit, JsValue> {
+    let headers = Headers::new()?;
+    headers.set("accept", accept)?;
+    if let Some(token) = token {
+        headers.set("authorization", &format!("Bearer {token}"))?;
+    }
+    let init = RequestInit::new();
+    if let Some(body) = body {
+        headers.set("content-type", PROTOBUF)?;
+        init.set_method("POST");
+        init.set_body(&Uint8Array::from(body));
+    }
+    init.set_headers(&headers);
+    Ok(init)
+}
+
+async fn read(response: &Response) -> Result<Vec<u8>> {
+    let body = response.array_buffer().map_err(|error| unreachable(&error))?;
+    let body = JsFuture::from(body).await.map_err(|error| unreachable(&error))?;
+    Ok(Uint8Array::new(&body).to_vec())
+}
+
+fn unreachable(error: &JsValue) -> Error {
+    let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
+    Error::Unreachable(message.unwrap_or_else(|| format!("{error:?}")))
+}
+
+/// A body, piece by piece.
+struct Pieces {
+    reader: ReadableStreamDefaultReader,
+    timeout_ms: i32,
+}
+
+impl Pieces {
+    fn of(response: &Response, timeout_ms: i32) -> Result<Self> {
+        let body = response.body().ok_or_else(|| Error::Unreachable("it has no body".into()))?;
+        Ok(Self { reader: body.get_reader().unchecked_into(), timeout_ms })
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        let read = within(self.timeout_ms, &self.reader.read()).await;
+        let read: ReadableStreamReadResult =
+            read.map_err(|error| unreachable(&error))?.unchecked_into();
+        if read.get_done().unwrap_or(false) {
+            return Ok(None);
+        }
+        Ok(Some(Uint8Array::new(&read.get_value()).to_vec()))
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        // Whoever stops reading closes the connection; nobody waits for that.
+        drop(self.reader.cancel());
+    }
+}
+
+/// What the promise comes to, or a refusal after so long.
+async fn within(ms: i32, promise: &Promise) -> std::result::Result<JsValue, JsValue> {
+    let mut timeout = JsValue::NULL;
+    let too_late = Promise::new(&mut |_, reject| {
+        let error = js_sys::Error::new("nothing came for too long");
+        timeout = set_timeout(&reject.bind1(&JsValue::NULL, &error).into(), ms);
+    });
+    let first = JsFuture::from(Promise::race(&Array::of2(promise, &too_late))).await;
+    clear_timeout(&timeout);
+    first
+}
+
+#[async_trait(?Send)]
+impl AsyncTransport for Fetch {
+    async fn register(
+        &mut self,
+        token: Option<&str>,
+        request: &ClientRequest,
+    ) -> Result<ClientResponse> {
+        self.post("/v1/clients", token, request).await
+    }
+
+    async fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+        self.get(&pull.path(), token).await
+    }
+
+    async fn stream(&mut self, token: &str, cursor: u64) -> Result<Box<dyn AsyncPages>> {
+        self.turns.give();
+        let path = format!("/v1/sync/full?cursor={cursor}");
+        let response = self.send(&path, Some(token), None, (PROTOBUF_SEQUENCE, &self.signal)).await;
+        self.take_turn().await?;
+        let pieces = Pieces::of(&response?, READ_TIMEOUT_MS)?;
+        let (decoder, fetch) = (PageDecoder::default(), self.clone());
+        Ok(Box::new(Pages { pieces, decoder, fetch }))
+    }
+
+    async fn push(
+        &mut self,
+        token: &str,
+        request: &PushRequest,
+        unsent: u64,
+    ) -> Result<PushResponse> {
+        self.post(&format!("/v1/sync/delta?unsent={unsent}"), Some(token), request).await
+    }
+
+    async fn reconcile(
+        &mut self,
+        token: &str,
+        request: &ReconcileRequest,
+    ) -> Result<ReconcileResponse> {
+        self.post("/v1/sync/reconcile", Some(token), request).await
+    }
+}
+
+/// `GET /v1/sync/full`, page by page.
+struct Pages {
+    pieces: Pieces,
+    decoder: PageDecoder,
+    fetch: Fetch,
+}
+
+#[async_trait(?Send)]
+impl AsyncPages for Pages {
+    async fn next(&mut self) -> Result<Option<PullResponse>> {
+        loop {
+            if let Some(page) = self.decoder.page()? {
+                return Ok(Some(page));
+            }
+            self.fetch.turns.give();
+            let piece = self.pieces.next().await;
+            self.fetch.take_turn().await?;
+            match piece? {
+                Some(piece) => self.decoder.push(&piece),
+                None => return self.decoder.end().map(|()| None),
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Where a database's file is: a pool of files in the origin's private file system, or memory.
+//!
+//! A pool has a directory of its own, so that databases do not wait for each other. Besides the
+//! database it holds one small file: the database's identity, which no copy takes along.
+
+use std::fmt::Write;
+
+use rsqlite_vfs::VfsFilesManager;
+use rsqlite_vfs::transfer::DbTransfer;
+use rusqlite::{Connection, OpenFlags};
+use sqlite_wasm_rs::WasmOsCallback;
+use sqlite_wasm_vfs::sahpool::{OpfsSAHPoolCfgBuilder, OpfsSAHPoolUtil, install};
+use zeroize::Zeroizing;
+
+use crate::failure::{Failure, Result};
+
+const VFS: &std::ffi::CStr = c"warren";
+/// The name of the database within its pool.
+const FILE: &str = "database";
+const IDENTITY: &str = "identity";
+/// A file that is to take the database's place.
+const ARRIVED: &str = "arrived";
+/// Database, WAL, journal, identity, a file that is being imported, and one to spare.
+const FILES_COUNT: usize = 6;
+
+/// What opens a file.
+pub(crate) enum Key {
+    Raw(Zeroizing<[u8; 32]>),
+    Passphrase(Zeroizing<String>),
+}
+
+pub(crate) struct Storage {
+    /// `None`: in memory.
+    pool: Option<OpfsSAHPoolUtil>,
+    key: Option<Key>,
+}
+
+impl Storage {
+    pub(crate) fn in_memory() -> Self {
+        Self { pool: None, key: None }
+    }
+
+    /// Takes the pool of this name; one worker has it at a time.
+    pub(crate) async fn take(name: &str, key: Option<Key>) -> Result<Self> {
+        let vfs = VFS.to_str().expect("it is ASCII");
+        let options = OpfsSAHPoolCfgBuilder::new()
+            .vfs_name(vfs)
+            .directory(&format!("warren/{name}"))
+            .initial_capacity(FILES_COUNT)
+            .build();
+        let pool = install::<WasmOsCallback>(&options, true).await?;
+        if pool.is_paused() {
+            pool.resume().await?;
+        } else {
+            sqlite3mc_sys::encrypt_vfs(VFS)?;
+        }
+        finish_import(&pool)?;
+        Ok(Self { pool: Some(pool), key })
+    }
+
+    /// A connection to the file. Nobody else has one, so the WAL needs no shared memory.
+    pub(crate) fn connect(&self) -> Result<Connection> {
+        self.connect_to(FILE)
+    }
+
+    fn connect_to(&self, file: &str) -> Result<Connection> {
+        if self.pool.is_none() {
+            return Ok(Connection::open_in_memory()?);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let db = Connection::open_with_flags_and_vfs(file, flags, c"multipleciphers-warren")?;
+        match &self.key {
+            None => {}
+            Some(Key::Raw(key)) => sqlite3mc_sys::key(&db, key)?,
+            Some(Key::Passphrase(words)) => sqlite3mc_sys::passphrase(&db, words.as_bytes())?,
+        }
+        db.pragma_update(None, "locking_mode", "exclusive")?;
+        db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        db.pragma_update(None, "journal_mode", "wal")?;
+        db.pragma_update(None, "synchronous", "normal")?;
+        Ok(db)
+    }
+
+    /// Tells this file from its copies.
+    pub(crate) fn identity(&self) -> Result<String> {
+        let Some(pool) = &self.pool else { return Ok(draw()) };
+        if pool.contains(IDENTITY)? {
+            let bytes = pool.export_db(IDENTITY)?;
+            return Ok(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        let identity = draw();
+        pool.import_db_unchecked(IDENTITY, identity.as_bytes())?;
+        Ok(identity)
+    }
+
+    /// The file's bytes. Its connection is closed.
+    pub(crate) fn export(&self) -> Result<Vec<u8>> {
+        Ok(self.pool()?.export_db(FILE)?)
+    }
+
+    /// Puts another file in the place of the database, if it opens. Its connection is closed.
+    pub(crate) fn import(&self, bytes: &[u8]) -> Result<()> {
+        let pool = self.pool()?;
+        remove(pool, ARRIVED)?;
+        pool.import_db_unchecked(ARRIVED, bytes)?;
+        let opened = self.connect_to(ARRIVED).map(drop);
+        if opened.is_err() {
+            remove(pool, ARRIVED)?;
+            return opened;
+        }
+        for file in [FILE, IDENTITY] {
+            remove(pool, file)?;
+        }
+        finish_import(pool)
+    }
+
+    pub(crate) fn release(&self) -> Result<()> {
+        self.pool.as_ref().map_or(Ok(()), |pool| Ok(pool.pause()?))
+    }
+
+    fn pool(&self) -> Result<&OpfsSAHPoolUtil> {
+        let none = || Failure::new("storage_unavailable", "this database is in memory only");
+        self.pool.as_ref().ok_or_else(none)
+    }
+}
+
+/// Also after a worker died amid an import: the file that arrived had been found to open.
+fn finish_import(pool: &OpfsSAHPoolUtil) -> Result<()> {
+    if !pool.contains(FILE)? && pool.contains(ARRIVED)? {
+        pool.import_db_unchecked(FILE, &pool.export_db(ARRIVED)?)?;
+    }
+    remove(pool, ARRIVED)
+}
+
+fn remove(pool: &OpfsSAHPoolUtil, file: &str) -> Result<()> {
+    for end in ["", "-journal", "-wal"] {
+        pool.remove(&format!("{file}{end}"))?;
+    }
+    Ok(())
+}
+
+fn draw() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("a browser gives random numbers");
+    bytes.iter().fold(String::from("browser:"), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a String takes all");
+        text
+    })
+}

@@ -1,0 +1,130 @@
+//! What a replica tells of itself, as JSON for programs: the same from `warren --json` and in a
+//! browser.
+
+use std::collections::BTreeMap;
+
+use protocol::ClientList;
+use serde_json::{Value, json};
+
+use crate::conflicts::{Conflict, Edit, Outcome};
+use crate::history::HistoryEntry;
+use crate::receipt::Receipt;
+use crate::report::Report;
+use crate::status::Status;
+
+impl Status {
+    /// As in `warren status --json`.
+    pub fn to_json(&self) -> Value {
+        let tables = self.tables.iter().map(|t| json!({"table": t.name, "rows": t.rows}));
+        let exceptions = self
+            .exceptions
+            .iter()
+            .map(|e| json!({"table": e.table, "key": e.key, "held": e.held, "reason": e.reason}));
+        json!({
+            "node": self.node.to_string(),
+            "tables": tables.collect::<Vec<_>>(),
+            "count": self.fingerprint.count,
+            "digest": format!("{:032x}", self.fingerprint.digest),
+            "bytes": self.bytes,
+            "unsent": self.unsent,
+            "noted": self.noted,
+            "refused": self.refused,
+            "sealed": self.sealed,
+            "exceptions": exceptions.collect::<Vec<_>>(),
+            "unknown": self.unknown,
+            "remote": self.remote.as_ref().map(|r| json!({
+                "server": r.server,
+                "login": r.login,
+                "client_id": r.client_id,
+                "cursor": r.cursor,
+                "synced_ms": r.synced_ms,
+                "server_count": r.server_count,
+                "equal": r.equal,
+            })),
+        })
+    }
+}
+
+impl Receipt {
+    /// As in `warren status --json`, with the devices of the list that it was made from.
+    pub fn to_json(&self, list: &ClientList) -> Value {
+        json!({
+            "server_count": self.held,
+            "known_count": self.known,
+            "to_send": self.to_send,
+            "to_fetch": self.to_fetch,
+            "equal": self.equal,
+            "now_ms": list.now_ms,
+            "clients": list.clients,
+        })
+    }
+}
+
+impl Report {
+    /// As in `warren sync --json`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "sent": self.sent,
+            "received": self.received,
+            "equal": self.equal,
+            "repaired": self.repaired,
+            "server_count": self.server_count,
+            "became_device": self.became_device,
+            "refused": {
+                "by_reason": self.refused.by_reason().into_iter().collect::<BTreeMap<_, _>>(),
+                "timestamps": self.refused.timestamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            },
+            "adopted": self.adopted,
+            "clock_off_ms": self.clock_off_ms,
+        })
+    }
+}
+
+impl HistoryEntry {
+    /// As in `warren history --json`.
+    pub fn to_json(&self) -> Value {
+        let cells = self
+            .cells
+            .iter()
+            .map(|cell| json!({"column": cell.column, "value": cell.value, "shown": cell.shown}));
+        json!({
+            "timestamp": self.timestamp.to_string(),
+            "at_ms": self.timestamp.millis(),
+            "device": self.device,
+            "node": self.timestamp.node().to_string(),
+            "key": self.key,
+            "deleted": self.deleted,
+            "cells": cells.collect::<Vec<_>>(),
+            "shown": self.shown,
+        })
+    }
+}
+
+impl Conflict {
+    /// As in `warren conflicts --json`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "table": self.table,
+            "key": self.key,
+            "column": self.column,
+            "lost": edit(&self.lost),
+            "winner": edit(&self.winner),
+        })
+    }
+}
+
+fn edit(edit: &Edit) -> Value {
+    let value = match &edit.outcome {
+        Outcome::Value(literal) => Some(literal),
+        Outcome::Present | Outcome::Deleted => None,
+    };
+    json!({
+        "timestamp": edit.timestamp.to_string(),
+        "at_ms": edit.timestamp.millis(),
+        "device": edit.device,
+        "node": edit.timestamp.node().to_string(),
+        "deleted": edit.outcome == Outcome::Deleted,
+        "value": value,
+    })
+}

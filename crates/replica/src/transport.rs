@@ -1,0 +1,181 @@
+//! How a replica talks to a server: in programs by calls that wait, in a browser by futures.
+//!
+//! The sync is written once, over futures. A transport that waits makes futures that are ready at
+//! once, so a program needs no runtime (`docs/decisions/13-a-sync-of-futures.md`).
+
+use async_trait::async_trait;
+use crdt::Node;
+use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
+use protocol::{ReconcileRequest, ReconcileResponse};
+
+use crate::error::Result;
+
+/// What a pull asks for, and what the device says of itself with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pull {
+    /// The arrival number up to which it has everything.
+    pub cursor: u64,
+    /// Messages in the answer at most.
+    pub limit: usize,
+    /// Under which name it stamps its changes.
+    pub node: Node,
+    /// Changes that it has yet to send.
+    pub unsent: u64,
+}
+
+impl Pull {
+    /// Path and query of the request.
+    pub fn path(&self) -> String {
+        let Self { cursor, limit, node, unsent } = self;
+        format!("/v1/sync/delta?cursor={cursor}&limit={limit}&node={node}&unsent={unsent}")
+    }
+}
+
+/// How a replica talks to a server without keeping its thread.
+#[async_trait(?Send)]
+pub trait AsyncTransport {
+    /// `POST /v1/clients`, with a password in the request or the token of a registered device.
+    async fn register(
+        &mut self,
+        token: Option<&str>,
+        request: &ClientRequest,
+    ) -> Result<ClientResponse>;
+    /// `GET /v1/sync/delta`.
+    async fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse>;
+    /// `GET /v1/sync/full`.
+    async fn stream(&mut self, token: &str, cursor: u64) -> Result<Box<dyn AsyncPages>>;
+    /// `POST /v1/sync/delta`; `unsent` is how many changes there are to send after these.
+    async fn push(
+        &mut self,
+        token: &str,
+        request: &PushRequest,
+        unsent: u64,
+    ) -> Result<PushResponse>;
+    /// `POST /v1/sync/reconcile`.
+    async fn reconcile(
+        &mut self,
+        token: &str,
+        request: &ReconcileRequest,
+    ) -> Result<ReconcileResponse>;
+}
+
+/// Pages one after the other.
+#[async_trait(?Send)]
+pub trait AsyncPages {
+    /// The next page; `None` at the end. After an error, which says that the stream broke off,
+    /// comes nothing more.
+    async fn next(&mut self) -> Result<Option<PullResponse>>;
+}
+
+#[cfg(not(target_family = "wasm"))]
+pub use blocking::{PageStream, Transport};
+
+#[cfg(not(target_family = "wasm"))]
+mod blocking {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::{
+        AsyncPages, AsyncTransport, ClientRequest, ClientResponse, Pull, PullResponse, PushRequest,
+        PushResponse, ReconcileRequest, ReconcileResponse, Result, async_trait,
+    };
+    use crate::replica::Replica;
+    use crate::report::Report;
+    use crate::sync::SyncOptions;
+
+    /// Pages one after the other; ends with an error if the stream broke off.
+    pub type PageStream = Box<dyn Iterator<Item = Result<PullResponse>>>;
+
+    /// [`AsyncTransport`], waiting for each answer.
+    #[expect(missing_docs, reason = "as in AsyncTransport")]
+    pub trait Transport {
+        fn register(
+            &mut self,
+            token: Option<&str>,
+            request: &ClientRequest,
+        ) -> Result<ClientResponse>;
+        fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse>;
+        fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream>;
+        fn push(&mut self, token: &str, request: &PushRequest, unsent: u64)
+        -> Result<PushResponse>;
+        fn reconcile(
+            &mut self,
+            token: &str,
+            request: &ReconcileRequest,
+        ) -> Result<ReconcileResponse>;
+    }
+
+    impl Replica {
+        /// [`Self::sign_in_async`], waiting.
+        pub fn sign_in(
+            &self,
+            transport: &mut dyn Transport,
+            server: &str,
+            request: &ClientRequest,
+        ) -> Result<()> {
+            wait(self.sign_in_async(&mut Waiting(transport), server, request))
+        }
+
+        /// [`Self::sync_async`], waiting.
+        pub fn sync(
+            &self,
+            transport: &mut dyn Transport,
+            options: SyncOptions<'_>,
+        ) -> Result<Report> {
+            wait(self.sync_async(&mut Waiting(transport), options))
+        }
+    }
+
+    struct Waiting<'a>(&'a mut dyn Transport);
+
+    #[async_trait(?Send)]
+    impl AsyncTransport for Waiting<'_> {
+        async fn register(
+            &mut self,
+            token: Option<&str>,
+            request: &ClientRequest,
+        ) -> Result<ClientResponse> {
+            self.0.register(token, request)
+        }
+
+        async fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+            self.0.pull(token, pull)
+        }
+
+        async fn stream(&mut self, token: &str, cursor: u64) -> Result<Box<dyn AsyncPages>> {
+            Ok(Box::new(self.0.stream(token, cursor)?))
+        }
+
+        async fn push(
+            &mut self,
+            token: &str,
+            request: &PushRequest,
+            unsent: u64,
+        ) -> Result<PushResponse> {
+            self.0.push(token, request, unsent)
+        }
+
+        async fn reconcile(
+            &mut self,
+            token: &str,
+            request: &ReconcileRequest,
+        ) -> Result<ReconcileResponse> {
+            self.0.reconcile(token, request)
+        }
+    }
+
+    #[async_trait(?Send)]
+    impl AsyncPages for PageStream {
+        async fn next(&mut self) -> Result<Option<PullResponse>> {
+            Iterator::next(self).transpose()
+        }
+    }
+
+    /// Runs a future that is ready at once.
+    fn wait<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => output,
+            Poll::Pending => unreachable!("a transport that waits is never pending"),
+        }
+    }
+}
