@@ -7,9 +7,6 @@ use anyhow::{Context, Result};
 use super::{Places, succeed};
 use crate::web::inputs::files_below;
 
-/// What a bundler of the user's sees: the worker finds the module and its wasm beside itself.
-const MODULE: &str = "./wasm/replica.js";
-
 /// Makes `dist` anew: modules, types, and the wasm.
 pub(super) fn build(places: &Places) -> Result<()> {
     let dist = places.dist();
@@ -20,13 +17,11 @@ pub(super) fn build(places: &Places) -> Result<()> {
     esbuild.args(["index", "react", "worker"].map(|name| format!("client/src/{name}.ts")));
     esbuild.args(["--bundle", "--splitting", "--format=esm", "--outdir=client/dist"]);
     esbuild.args(["--chunk-names=chunk-[hash]", "--target=es2023", "--log-level=warning"]);
-    esbuild.args(["--external:react", &format!("--external:{MODULE}")]);
-    succeed(&mut esbuild)?;
+    succeed(esbuild.arg("--external:react"))?;
     succeed(places.npm("tsc").args(["-p", "client"]))?;
-    let wasm = dist.join("wasm");
-    fs::create_dir_all(&wasm)?;
+    // The page says to the worker where they are: beside the package's module.
     for file in files_below(&places.out.join("wasm"))? {
-        fs::copy(&file, wasm.join(file.file_name().context("a file has a name")?))?;
+        fs::copy(&file, dist.join(file.file_name().context("a file has a name")?))?;
     }
     Ok(())
 }
