@@ -1,4 +1,4 @@
-/** `@warren/client` and the server: who gets what, and what is told when something is in the way. */
+/** `@warren/client` and the server: who gets what, and what is told when it does not. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -25,8 +25,11 @@ async function signedIn(login: string, device: string): Promise<Page> {
   return page;
 }
 
-const add = (page: Page, id: string, name: string): Promise<unknown> =>
-  page.evaluate(([key, text]) => db.sql`INSERT INTO item VALUES (${key}, ${text})`, [id, name] as const);
+function add(page: Page, id: string, name: string): Promise<unknown> {
+  const insert = (row: { id: string; name: string }): Promise<unknown> =>
+    db.sql`INSERT INTO item VALUES (${row.id}, ${row.name})`;
+  return page.evaluate(insert, { id, name });
+}
 
 async function names(page: Page): Promise<unknown[]> {
   return page.evaluate(async () =>
@@ -127,7 +130,7 @@ test("while the server is away changes wait, and go when it is back", async () =
   assert.equal(await page.evaluate(() => db.status.value.unsent), 0);
 });
 
-test("a device that was revoked says so, keeps its changes, and sends them after a sign-in", async () => {
+test("a revoked device says so, keeps its changes, and sends them after a sign-in", async () => {
   const login = await here.server.account("revoked");
   const one = await signedIn(login, "one");
   const two = await signedIn(login, "two");

@@ -17,7 +17,7 @@ afterEach(() => {
   script.text = REACHABLE;
 });
 
-test("every storage class goes in and comes out, and the file is there after a reload", async () => {
+test("every storage class goes in and comes out, also after a reload", async () => {
   const device = await here.device();
   const page = await there.openDatabase(device, {
     schema: "CREATE TABLE v (id INTEGER PRIMARY KEY, value)",

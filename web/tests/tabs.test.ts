@@ -92,7 +92,7 @@ async function endWorker(page: Page): Promise<void> {
   await closed;
 }
 
-test("ten tabs write, owners go one after the other, and what was acknowledged is there", async (t) => {
+test("owners of ten tabs go one after the other, and nothing acknowledged is lost", async (t) => {
   const device = await here.device();
   const pages = await openTabs(device, TABS);
   await Promise.all(pages.map((page, tab) => page.evaluate(write, tab)));
@@ -108,7 +108,7 @@ test("ten tabs write, owners go one after the other, and what was acknowledged i
     await end(page, device);
     await Promise.all(pages.map((one, at) => untilMore(one, counts[at] ?? 0)));
     const gaps = await Promise.all(pages.map((one) => one.evaluate(() => writer.gapMs)));
-    t.diagnostic(`the owner goes: ${name}; the others go on after ${Math.max(...gaps).toFixed()} ms`);
+    t.diagnostic(`${name}; the others go on after ${Math.max(...gaps).toFixed()} ms`);
   }
   for (const page of pages) {
     const failed = await page.evaluate(async () => {

@@ -8,6 +8,7 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
 import { after, before } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import type { Database, OpenOptions, SyncState } from "../../client/src/index.js";
 import type { Bed, Device } from "../harness.js";
@@ -128,9 +129,20 @@ function pass(to: string, asked: IncomingMessage, answer: ServerResponse, seen: 
   asked.pipe(onward);
 }
 
-/** Waits until a page says so. It may be a tab in the background, which draws no frames. */
+/** How long what is waited for may take, and how often it is asked for. */
+const APPEAR_MS_MAX = 30_000;
+const POLL_MS = 30;
+
+/**
+ * Waits until a page says so. It may be a tab in the background, which draws no frames; and
+ * `waitForFunction` takes a promise for yes.
+ */
 export async function until(page: Page, holds: () => boolean | Promise<boolean>): Promise<void> {
-  await page.waitForFunction(holds, undefined, { polling: 50 });
+  const lastMs = Date.now() + APPEAR_MS_MAX;
+  while (!(await page.evaluate(holds))) {
+    if (Date.now() > lastMs) throw new Error(`it did not come to this: ${String(holds)}`);
+    await setTimeout(POLL_MS);
+  }
 }
 
 /** Waits until the database stands so. */
