@@ -129,7 +129,10 @@ export function App({ db }: { readonly db: Database }): JSX.Element {
     go,
     openId,
     open: setOpenId,
-    show,
+    show: (next) => {
+      setDrawerOpen(false);
+      show(next);
+    },
     toast: setToast,
   };
   const latest = useLatest(isPhone);

@@ -181,6 +181,7 @@ const QUOTED_MAX = 40;
 
 /** A title within a sentence. */
 export function quote(title: string): string {
-  const short = title.length > QUOTED_MAX ? `${title.slice(0, QUOTED_MAX - 1).trimEnd()}…` : title;
+  const isLong = title.length > QUOTED_MAX;
+  const short = isLong ? `${title.slice(0, QUOTED_MAX - 1).trimEnd()}…` : title;
   return `“${short}”`;
 }

@@ -17,7 +17,7 @@ import { Icon, type IconName } from "../ui/icons.js";
 import type { Closable } from "./dialogs.js";
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
-  system: "As the system",
+  system: "System",
   light: "Light",
   dark: "Dark",
 };

@@ -7,7 +7,7 @@ import {
   positionBefore,
   positionsAfter,
   type Placed,
-} from "../src/data/order.js";
+} from "../../plan/src/data/order.js";
 
 /** As SQLite orders: by bytes, then by id. */
 function ordered(rows: readonly Placed[]): string[] {

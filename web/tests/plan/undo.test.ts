@@ -12,12 +12,12 @@ import {
   removeDone,
   removeItem,
   reorderItem,
-} from "../src/data/items.js";
-import { addList, editList, insertLists, removeList, reorderList } from "../src/data/lists.js";
-import { runStatements } from "../src/data/run.js";
-import { SCHEMA, type Item, type List } from "../src/data/schema.js";
-import { importItems, itemsFromCsv } from "../src/data/transfer.js";
-import { createUndo, type Statement, type Step } from "../src/data/undo.js";
+} from "../../plan/src/data/items.js";
+import { addList, editList, insertLists, removeList, reorderList } from "../../plan/src/data/lists.js";
+import { runStatements } from "../../plan/src/data/run.js";
+import { SCHEMA, type Item, type List } from "../../plan/src/data/schema.js";
+import { importItems, itemsFromCsv } from "../../plan/src/data/transfer.js";
+import { createUndo, type Statement, type Step } from "../../plan/src/data/undo.js";
 
 const sqlite3 = await sqlite3InitModule();
 

@@ -1,8 +1,8 @@
 /** CSV as RFC 4180 has it, as spreadsheets write it, and back again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatCsv, parseCsv } from "../src/data/csv.js";
-import { itemsFromCsv } from "../src/data/transfer.js";
+import { formatCsv, parseCsv } from "../../plan/src/data/csv.js";
+import { itemsFromCsv } from "../../plan/src/data/transfer.js";
 
 test("quoted fields may hold separators, quotes and line ends", () => {
   const text = 'a,"b, ""c""\r\nd",e\r\n"",,\r\n';

@@ -9,7 +9,7 @@ import {
   describeDay,
   nextMonday,
   parseDay,
-} from "../src/data/dates.js";
+} from "../../plan/src/data/dates.js";
 
 test("the day is the device's, at any hour", () => {
   assert.equal(dayOf(new Date(2027, 0, 1, 0, 0)), "2027-01-01");
