@@ -4,10 +4,10 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
+use super::inputs::files_below;
 use super::{Places, succeed};
-use crate::web::inputs::files_below;
 
-/// Makes `dist` anew: modules, types, and the wasm.
+/// Makes `dist` anew: modules, types, and the wasm with its module, all beside each other.
 pub(super) fn build(places: &Places) -> Result<()> {
     let dist = places.dist();
     if dist.exists() {
@@ -19,9 +19,11 @@ pub(super) fn build(places: &Places) -> Result<()> {
     esbuild.args(["--chunk-names=chunk-[hash]", "--target=es2023", "--log-level=warning"]);
     succeed(esbuild.arg("--external:react"))?;
     succeed(places.npm("tsc").args(["-p", "client"]))?;
-    // The page says to the worker where they are: beside the package's module.
-    for file in files_below(&places.out.join("wasm"))? {
-        fs::copy(&file, dist.join(file.file_name().context("a file has a name")?))?;
+    let wasm = places.out.join("wasm");
+    for file in files_below(&wasm)? {
+        let copy = dist.join(file.strip_prefix(&wasm)?);
+        fs::create_dir_all(copy.parent().context("a file has a folder")?)?;
+        fs::copy(&file, copy)?;
     }
     Ok(())
 }
