@@ -47,7 +47,12 @@ const DOTS: ReadonlySet<IconName> = new Set(["grip", "more"]);
 export function Icon({ name, size = 20 }: { name: IconName; size?: number }): JSX.Element {
   return (
     <svg
-      class={DOTS.has(name) ? "icon icon-dots" : "icon"} viewBox="0 0 24 24" width={size} height={size} aria-hidden="true">
+      class={DOTS.has(name) ? "icon icon-dots" : "icon"}
+      viewBox="0 0 24 24"
+      width={size}
+      height={size}
+      aria-hidden="true"
+    >
       <path d={PATHS[name]} />
     </svg>
   );
