@@ -98,7 +98,7 @@ function failed(error: ErrorInfo, status: Status): Standing {
   switch (error.code) {
     case "invalid_token":
       return bad(
-        "Signed out by another device",
+        "Sign in again",
         "This device was revoked, so it no longer syncs. Sign in to connect it again.",
         "signIn",
       );
