@@ -10,9 +10,9 @@ const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFracti
 const day = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
-/** Below ten thousand exactly, above it in short. */
+/** Below a hundred thousand exactly, above it in short. */
 export function count(value: number): string {
-  return (Math.abs(value) < 10_000 ? whole : compact).format(value);
+  return (Math.abs(value) < 100_000 ? whole : compact).format(value);
 }
 
 export function bytes(value: number): string {

@@ -80,12 +80,16 @@ export function sentence(outcome: Outcome): string {
 function reported(report: MaintenanceReport): string {
   const { files, not_open: notOpen, left, failed } = report;
   const freed = report.bytes_before - report.bytes_after;
+  const done = [
+    report.wals_truncated > 0 ? `${several(report.wals_truncated, "WAL")} cut` : "",
+    report.pages_returned > 0 ? `${several(report.pages_returned, "page")} given back` : "",
+    report.compacted > 0 ? `${several(report.compacted, "file")} written anew` : "",
+    freed > 0 ? `${bytes(freed)} freed` : "",
+  ].filter((text) => text !== "");
+  const took = report.duration_ms < 1 ? "under 1 ms" : seconds(report.duration_ms / 1000);
   const parts = [
-    `${several(files, "file")} looked after in ${seconds(report.duration_ms / 1000)}`,
-    `${several(report.wals_truncated, "WAL")} cut`,
-    `${several(report.pages_returned, "page")} given back`,
-    `${several(report.compacted, "file")} written anew`,
-    freed > 0 ? `${bytes(freed)} freed` : "nothing to free",
+    `${several(files, "file")} looked after in ${took}`,
+    ...(done.length === 0 ? ["nothing was due"] : done),
   ];
   const rest = [
     notOpen > 0 ? `${several(notOpen, "vault")} not open.` : "",

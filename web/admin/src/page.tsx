@@ -66,7 +66,7 @@ function Dashboard({ session, overview }: DashboardProps): JSX.Element {
           </span>
           <span>Version {overview.version}</span>
           <span>Up {duration(overview.uptime_ms)}</span>
-          <span>{overview.storage === "postgres" ? "PostgreSQL" : "A file per vault"}</span>
+          <span>{overview.storage === "postgres" ? "PostgreSQL" : "SQLite, a file per vault"}</span>
         </p>
         <button type="button" class="quiet" onClick={session.signOut}>
           Sign out

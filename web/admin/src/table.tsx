@@ -38,7 +38,7 @@ export function Table({ token, list, selection, onSort }: TableProps): JSX.Eleme
             {COLUMNS.map((column) => (
               <Head key={column.name} column={column} selection={selection} onSort={onSort} />
             ))}
-            <th scope="col">
+            <th scope="col" class="action">
               <span class="hidden">Maintenance</span>
             </th>
           </tr>

@@ -43,8 +43,8 @@ function tiles(overview: Overview): readonly Tile[] {
     },
     {
       name: "Size on disk",
-      value: files === null ? "–" : bytes(files.bytes),
-      note: files === null ? "kept by PostgreSQL" : `${bytes(open.bytes)} of it open`,
+      value: files === null ? "–" : bytes(files.bytes + files.wal_bytes),
+      note: files === null ? "kept by PostgreSQL" : `${bytes(files.bytes)} without WALs`,
     },
     {
       name: "WAL",
