@@ -136,6 +136,7 @@ async function visit(plan: Plan, look: string, screens: typeof SCREENS): Promise
   for (const [name, show] of Object.entries(screens)) {
     await plan.page.goto(new URL("/#/all", here.server.address).href);
     await plan.page.reload();
+    await plan.page.getByTestId("app").waitFor();
     await showPlace(plan, "Home");
     await show(plan);
     await lookAt(plan.page, name, look);
@@ -195,11 +196,13 @@ async function lookAt(page: Page, name: string, look: string): Promise<void> {
   assert.deepEqual(told, [], `${name}, ${look}`);
 }
 
+const SMALL = ["-strip", "+dither", "-colors", "64", "-define", "png:compression-level=9"];
+
 /** With few colours, so that it is small. */
 async function picture(page: Page, name: string, look: string): Promise<void> {
   const folder = process.env["WARREN_SCREENS"];
   if (folder === undefined) return;
   const file = join(folder, `plan-${name}-${look}.png`);
   await page.screenshot({ path: file });
-  await promisify(execFile)("convert", [file, "-strip", "-colors", "64", `PNG8:${file}`]);
+  await promisify(execFile)("convert", [file, ...SMALL, `PNG8:${file}`]);
 }
