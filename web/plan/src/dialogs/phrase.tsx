@@ -53,7 +53,7 @@ export function PhraseDialog({ onClose }: Closable): JSX.Element {
       </p>
       <Problem text={problemText(task.error)} />
       <ol class="words" data-testid="words" translate={false}>
-        {(words ?? "").split(" ").map((word, index) => (
+        {words?.split(" ").map((word, index) => (
           <li key={index}>{word}</li>
         ))}
       </ol>
