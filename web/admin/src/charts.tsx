@@ -71,7 +71,9 @@ function Chart({ title, lines, format, unit, history, least }: ChartProps): JSX.
   const values = lines.flatMap((line) => points.map(line.of)).filter((value) => value !== null);
   const highest = Math.max(0, ...values);
   const top = scale(Math.max(highest, least));
-  const newest = lines.map((line) => ({ ...line, value: last === undefined ? null : line.of(last) }));
+  const newest = lines.map((line) => {
+    return { ...line, value: last === undefined ? null : line.of(last) };
+  });
   const said = newest.map(({ name, value }) =>
     value === null ? `${name} not known now` : `${name} ${format(value)}${unit} now`,
   );

@@ -10,7 +10,7 @@ import type { Overview, Syncs } from "./api";
 /** How far back charts go. */
 export const SPAN_MS = 180_000;
 /** Answers that are further apart have a gap between them. */
-const GAP_MS = 5_000;
+const GAP_MS = 10_000;
 /** Of how long durations are: a second often has no sync, and ten mostly have one. */
 const LATENCY_MS = 10_000;
 

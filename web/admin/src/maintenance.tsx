@@ -51,8 +51,8 @@ export function Maintenance({ token, storage }: MaintenanceProps): JSX.Element {
       </div>
       <p class="hint">
         {storage === "sqlite"
-          ? "Vaults get it by themselves when nobody writes to them. One that is not open stays as " +
-            "it is: its key is known only while a device is served."
+          ? "Vaults get it by themselves when nobody writes to them. One that is not open stays " +
+            "as it is: its key is known only while a device is served."
           : "The vaults are in PostgreSQL, whose own autovacuum looks after them. Here it is the " +
             "accounts’ file that gets it."}
       </p>

@@ -133,8 +133,8 @@ function Row({ token, account }: RowProps): JSX.Element {
 /** By the vault, if it is open; else by when its files were changed, which is about the same. */
 function Seen({ account }: { readonly account: Account }): JSX.Element {
   const then = account.seen_ms ?? account.changed_ms;
-  if (then === null) {
-    return <span>–</span>;
+  if (then === null || account.clients === 0) {
+    return <span>{account.clients === 0 ? "never" : "–"}</span>;
   }
   const about = account.seen_ms === null ? "about " : "";
   return (

@@ -14,6 +14,7 @@ import { inTurns, lane, taking } from "./lane.js";
 import { VERSION } from "./messages.js";
 import type { Call, OwnStatus, ToAll, ToOwner, ToTab } from "./messages.js";
 import { transfersOf } from "./packed.js";
+import { explained } from "./room.js";
 import { readStatus, type FileStatus } from "./standing.js";
 import { statements } from "./statements.js";
 import { syncing } from "./syncing.js";
@@ -172,7 +173,7 @@ export function owner(parts: OwnerParts): Owner {
     } catch (thrown) {
       // What a broken owner, or one that has stopped, did not answer, the next one is asked.
       if (!noticeTrap(thrown) && !hasStopped) {
-        const error = errorInfo(thrown);
+        const error = await explained(thrown);
         parts.say(call.tab, { kind: "error", from: id, number: call.number, error }, []);
       }
     } finally {

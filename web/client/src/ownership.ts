@@ -10,6 +10,7 @@ import { systemClock, type Clock } from "./clock.js";
 import { errorInfo, failure, toWarrenError } from "./errors.js";
 import type { EngineModule } from "./engine.js";
 import { openFile, type OpenFile } from "./file.js";
+import { inbox, type Inbox } from "./inbox.js";
 import { allChannel, lifeLock, ownerLock, peerChannel } from "./messages.js";
 import type { FromWorker, OwnStatus, Start, ToAll, ToOwner } from "./messages.js";
 import { owner, type Owner } from "./owner.js";
@@ -66,7 +67,7 @@ export function ownership(parts: OwnershipParts): Ownership {
   /** Aborted when this worker is no longer to hold the file, or to wait for it. */
   let claimed: AbortController | undefined;
   let claiming: Promise<void> = Promise.resolve();
-  let present: Owner | undefined;
+  let present: { readonly owner: Owner; readonly calls: Inbox<ToOwner> } | undefined;
 
   function claim(): void {
     if (claimed !== undefined) {
@@ -182,18 +183,23 @@ export function ownership(parts: OwnershipParts): Ownership {
       broken: (error) => parts.post({ kind: "broken", error }, []),
     });
     mine.keepNotesOf([...living, start.tab]);
-    calls.onmessage = (event: MessageEvent<ToOwner>) => mine.take(event.data);
+    const asked = inbox<ToOwner>((message) => mine.take(message));
+    calls.onmessage = (event: MessageEvent<ToOwner>) => asked.put(event.data);
     all.onmessage = (event: MessageEvent<ToAll>) => {
       if (event.data.kind === "where") {
         mine.announce();
       }
     };
-    present = mine;
+    present = { owner: mine, calls: asked };
     mine.announce();
     await aborted(signal);
-    await mine.stop();
-    ended.abort();
-    [all, calls, ...tabs.values()].forEach((one) => one.close());
+    try {
+      await mine.stop();
+    } finally {
+      ended.abort();
+      asked.close();
+      [all, calls, ...tabs.values()].forEach((one) => one.close());
+    }
   }
 
   /** Who holds a life lock of this database. */
@@ -222,9 +228,9 @@ export function ownership(parts: OwnershipParts): Ownership {
   return {
     take(message) {
       // What comes before it is the owner, or after, is asked again of the next one.
-      present?.take(message);
+      present?.calls.put(message);
     },
-    online: () => present?.online(),
+    online: () => present?.owner.online(),
     release,
     claim,
     async close() {

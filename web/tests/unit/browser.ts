@@ -184,6 +184,8 @@ export class FakeWorker {
     this.#channels.forEach((channel) => channel.close());
     // What was not committed is rolled back, as the next owner's SQLite would do.
     this.#replicas.forEach((replica) => replica.close());
+    // So that nothing of it keeps the process alive.
+    this.#mine?.release();
     FakeWorker.locks.kill(this.agent);
   }
 }

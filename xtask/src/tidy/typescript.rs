@@ -1,4 +1,4 @@
-//! TypeScript and the stylesheets of `web/`: narrow lines, small files, and what each module is.
+//! The TypeScript of `web/`: narrow lines, small files, and what each module is.
 //!
 //! # Not here
 //! - Types → `cargo xtask web --check`. Notes to oneself → `bans.rs`.
@@ -11,18 +11,17 @@ const LINES_MAX: usize = 400;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let in_web = tree.files.iter().filter(|file| file.path.starts_with("web/"));
-    in_web.filter(|file| kind(file).is_some()).flat_map(check_file).collect()
+    in_web.filter(|file| is_typescript(file)).flat_map(check_file).collect()
 }
 
-fn kind(file: &File) -> Option<&str> {
-    let (_, extension) = file.path.rsplit_once('.')?;
-    ["css", "ts", "tsx"].contains(&extension).then_some(extension)
+fn is_typescript(file: &File) -> bool {
+    let extension = file.path.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|extension| ["ts", "tsx"].contains(&extension))
 }
 
 fn check_file(file: &File) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let is_style = kind(file) == Some("css");
-    if !is_style && !file.text.starts_with("/**") {
+    if !file.text.starts_with("/**") {
         let instead = "begin with a `/** … */` that says what this is, and what always holds";
         findings.push(Finding::new(&file.path, 1, "header", instead));
     }
@@ -55,7 +54,6 @@ mod tests {
         assert_eq!(check_text("web/plan/src/a.ts", "const a = 1;"), [(1, "header")]);
         assert_eq!(check_text("web/plan/src/a.tsx", "// A page.\n"), [(1, "header")]);
         assert_eq!(check_text("web/plan/src/a.ts", "/** A page. */\nconst a = 1;"), []);
-        assert_eq!(check_text("web/plan/src/a.css", "body {}"), []);
         assert_eq!(check_text("docs/a.ts", "const a = 1;"), []);
     }
 
@@ -65,7 +63,7 @@ mod tests {
         assert_eq!(check_text("web/a.ts", &line(100)), []);
         assert_eq!(check_text("web/a.ts", &line(101)), [(2, "width")]);
         let lines = |count: usize| format!("/** A. */\n\n{}", "a;\n".repeat(count - 1));
-        assert_eq!(check_text("web/a.css", &lines(400)), []);
-        assert_eq!(check_text("web/a.css", &lines(401)), [(1, "size")]);
+        assert_eq!(check_text("web/a.tsx", &lines(400)), []);
+        assert_eq!(check_text("web/a.tsx", &lines(401)), [(1, "size")]);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn test(root: &Path, names: &[&str]) -> Result<bool> {
     let modules = bundle(&places, names)?;
     let mut node = Command::new(node(&places));
     // Each file starts servers and a browser of its own.
-    node.args(["--test", "--test-concurrency=1"]).args(modules);
+    node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]).args(modules);
     node.current_dir(&places.root).env("WARREN_BINARY", warren);
     node.env("PLAYWRIGHT_BROWSERS_PATH", root.join("target/actual/browsers"));
     Ok(node.status().context("cannot start node; `make test` installs it")?.success())

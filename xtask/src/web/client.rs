@@ -4,13 +4,10 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
+use super::inputs::files_below;
 use super::{Places, succeed};
-use crate::web::inputs::files_below;
 
-/// What a bundler of the user's sees: the worker finds the module and its wasm beside itself.
-const MODULE: &str = "./wasm/replica.js";
-
-/// Makes `dist` anew: modules, types, and the wasm.
+/// Makes `dist` anew: modules, types, and the wasm with its module, all beside each other.
 pub(super) fn build(places: &Places) -> Result<()> {
     let dist = places.dist();
     if dist.exists() {
@@ -20,13 +17,13 @@ pub(super) fn build(places: &Places) -> Result<()> {
     esbuild.args(["index", "react", "worker"].map(|name| format!("client/src/{name}.ts")));
     esbuild.args(["--bundle", "--splitting", "--format=esm", "--outdir=client/dist"]);
     esbuild.args(["--chunk-names=chunk-[hash]", "--target=es2023", "--log-level=warning"]);
-    esbuild.args(["--external:react", &format!("--external:{MODULE}")]);
-    succeed(&mut esbuild)?;
+    succeed(esbuild.arg("--external:react"))?;
     succeed(places.npm("tsc").args(["-p", "client"]))?;
-    let wasm = dist.join("wasm");
-    fs::create_dir_all(&wasm)?;
-    for file in files_below(&places.out.join("wasm"))? {
-        fs::copy(&file, wasm.join(file.file_name().context("a file has a name")?))?;
+    let wasm = places.out.join("wasm");
+    for file in files_below(&wasm)? {
+        let copy = dist.join(file.strip_prefix(&wasm)?);
+        fs::create_dir_all(copy.parent().context("a file has a folder")?)?;
+        fs::copy(&file, copy)?;
     }
     Ok(())
 }
