@@ -30,13 +30,15 @@ test("a wrong password, and a name that is taken, are said in the form", async (
   await expect(account.getByRole("alert")).toHaveText("The name or the password is wrong");
   await account.getByRole("tab", { name: "New account" }).click();
   await account.getByLabel("Password").fill(PASSWORD);
-  await account.getByRole("checkbox").setChecked(false);
   await account.getByRole("button", { name: "Make an account" }).click();
   await expect(account.getByRole("alert")).toHaveText("There is an account with this name");
   await account.getByRole("tab", { name: "Sign in" }).click();
   await account.locator("form").getByRole("button", { name: "Sign in" }).click();
   await expect(account).toBeGone();
+  await plan.add("In plain, as the account is");
   await expect(plan.pill).toHaveText("In step");
+  await plan.openSettings();
+  await expect(plan.page.getByRole("button", { name: "Recovery phrase" })).toHaveCount(0);
 });
 
 test("a revoked device says so, and sends its changes after signing in again", async () => {

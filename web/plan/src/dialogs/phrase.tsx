@@ -32,6 +32,7 @@ export function PhraseDialog({ onClose }: Closable): JSX.Element {
             <input
               type="checkbox"
               checked={isWritten}
+              disabled={words === undefined}
               onChange={(event) => setWritten(event.currentTarget.checked)}
             />
             <span>I have written it down</span>
