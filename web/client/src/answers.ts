@@ -86,7 +86,12 @@ function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
     sync: ({ tab, number }, signal) =>
       syncing.sync((now) => parts.progress(tab, number, now), signal),
     async signUp(call) {
-      await makeAccount(call.given.server, call.given.login, call.given.password);
+      const { server, login, password, sealed } = call.given;
+      await makeAccount(server, login, password);
+      if (sealed === true) {
+        // Before the first sync, which signing in begins.
+        await parts.statements.alone(() => file.phrase() ?? file.createPhrase());
+      }
       await signIn(call);
     },
     signIn,

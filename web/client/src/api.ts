@@ -88,7 +88,7 @@ export interface Database extends Queries {
   sync(options?: SyncOptions): Promise<SyncReport>;
 
   /** Makes an account, and registers this device. */
-  signUp(credentials: Credentials): Promise<void>;
+  signUp(account: NewAccount): Promise<void>;
   /** Registers this device; also again, after it was revoked. */
   signIn(credentials: Credentials): Promise<void>;
   /** Ends this device's registration. Its rows stay; changes not sent yet are sent after the next
@@ -124,6 +124,14 @@ export interface Credentials {
   readonly password: string;
   /** What people call this device. */
   readonly device?: string;
+}
+
+export interface NewAccount extends Credentials {
+  /**
+   * Encrypts from end to end: there is a {@link Database.phrase} before anything is sent, and only
+   * if the account was made.
+   */
+  readonly sealed?: boolean;
 }
 
 export interface PasswordChange {

@@ -10,6 +10,7 @@ import type {
   Credentials,
   Device,
   HistoryEntry,
+  NewAccount,
   PasswordChange,
   Receipt,
   SqlValue,
@@ -48,7 +49,7 @@ export interface Calls {
   rollback: [{ transaction: number }, void];
   track: [{ tables: readonly string[] }, void];
   sync: [void, SyncReport];
-  signUp: [Credentials & { server: string }, void];
+  signUp: [NewAccount & { server: string }, void];
   signIn: [Credentials & { server: string }, void];
   signOut: [void, void];
   changePassword: [PasswordChange, void];

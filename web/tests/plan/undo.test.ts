@@ -13,7 +13,13 @@ import {
   removeItem,
   reorderItem,
 } from "../../plan/src/data/items.js";
-import { addList, editList, insertLists, removeList, reorderList } from "../../plan/src/data/lists.js";
+import {
+  addList,
+  editList,
+  insertLists,
+  removeList,
+  reorderList,
+} from "../../plan/src/data/lists.js";
 import { runStatements } from "../../plan/src/data/run.js";
 import { SCHEMA, type Item, type List } from "../../plan/src/data/schema.js";
 import { importItems, itemsFromCsv } from "../../plan/src/data/transfer.js";

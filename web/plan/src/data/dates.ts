@@ -32,11 +32,27 @@ export function describeDay(day: Day, today: Day, locale = "en"): string {
   if (away === 0) return "Today";
   if (away === 1) return "Tomorrow";
   if (away === -1) return "Yesterday";
-  const date = new Date(timeOf(day));
-  const shown: Intl.DateTimeFormatOptions = { timeZone: "UTC" };
-  if (away > 1 && away < 7) return date.toLocaleDateString(locale, { ...shown, weekday: "long" });
-  const year = day.slice(0, 4) === today.slice(0, 4) ? {} : ({ year: "numeric" } as const);
-  return date.toLocaleDateString(locale, { ...shown, day: "numeric", month: "short", ...year });
+  const isThisYear = day.slice(0, 4) === today.slice(0, 4);
+  const form = away > 1 && away < 7 ? "weekday" : isThisYear ? "day" : "dayOfYear";
+  return formatter(form, locale).format(timeOf(day));
+}
+
+const FORMS = {
+  weekday: { weekday: "long" },
+  day: { day: "numeric", month: "short" },
+  dayOfYear: { day: "numeric", month: "short", year: "numeric" },
+} as const;
+
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+/** Made once: making one costs more than a row of the list. */
+function formatter(form: keyof typeof FORMS, locale: string): Intl.DateTimeFormat {
+  const key = `${form} ${locale}`;
+  const made = formatters.get(key);
+  if (made !== undefined) return made;
+  const added = new Intl.DateTimeFormat(locale, { timeZone: "UTC", ...FORMS[form] });
+  formatters.set(key, added);
+  return added;
 }
 
 /** "just now", "5 min ago", "3 h ago", "2 days ago". */

@@ -22,7 +22,8 @@ const COLUMNS = [
   "created_ms",
 ] as const;
 
-const INSERT = `INSERT INTO item(${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")})
+const INSERT = `INSERT INTO item(${COLUMNS.join(", ")})
+  VALUES (${COLUMNS.map(() => "?").join(", ")})
   ON CONFLICT(id) DO UPDATE SET list_id = excluded.list_id, title = excluded.title,
     note = excluded.note, due = excluded.due, done_ms = excluded.done_ms,
     position = excluded.position`;

@@ -24,7 +24,9 @@ export function AccountDialog({
   const [login, setLogin] = useState(status.account?.login ?? "");
   const [password, setPassword] = useState("");
   const [device, setDevice] = useState(deviceName);
-  const [isSealed, setSealed] = useState(true);
+  const [wantsSeal, setSealed] = useState(true);
+  // A phrase that is here already is used.
+  const isSealed = wantsSeal || status.sealed;
   const task = useTask();
   const isNew = mode === "signUp";
 
@@ -37,10 +39,7 @@ export function AccountDialog({
         app.toast({ text: `Signed in as ${credentials.login}` });
         return onClose();
       }
-      // Before the account: nothing may go out in plain that is to be sealed.
-      const wantsPhrase = isSealed && !status.sealed;
-      if (wantsPhrase) await app.db.createPhrase();
-      await app.db.signUp(credentials);
+      await app.db.signUp({ ...credentials, sealed: isSealed });
       app.toast({ text: `Your account ${credentials.login} is ready` });
       return isSealed ? app.show({ kind: "phrase" }) : onClose();
     });
@@ -113,6 +112,7 @@ export function AccountDialog({
             <input
               type="checkbox"
               checked={isSealed}
+              disabled={status.sealed}
               onChange={(event) => setSealed(event.currentTarget.checked)}
             />
             <span>

@@ -65,8 +65,8 @@ export function ImportDialog({ onClose }: Closable): JSX.Element {
       {!isRunning && (
         <>
           <p>
-            Columns: <code>title</code>, <code>note</code>, <code>due</code>, <code>list</code>,{" "}
-            <code>done</code>. Only the title has to be there; lists that don’t exist are made.
+            Columns: {code("title")}, {code("note")}, {code("due")}, {code("list")}, {code("done")}.
+            Only the title has to be there; lists that don’t exist are made.
           </p>
           <FilePicker name={chosen?.name} onFile={choose} />
         </>
@@ -98,6 +98,10 @@ export function ImportDialog({ onClose }: Closable): JSX.Element {
       </div>
     </Dialog>
   );
+}
+
+function code(text: string): JSX.Element {
+  return <code>{text}</code>;
 }
 
 interface PickerProps {

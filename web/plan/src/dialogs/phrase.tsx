@@ -32,6 +32,7 @@ export function PhraseDialog({ onClose }: Closable): JSX.Element {
             <input
               type="checkbox"
               checked={isWritten}
+              disabled={words === undefined}
               onChange={(event) => setWritten(event.currentTarget.checked)}
             />
             <span>I have written it down</span>
@@ -53,7 +54,7 @@ export function PhraseDialog({ onClose }: Closable): JSX.Element {
       </p>
       <Problem text={problemText(task.error)} />
       <ol class="words" data-testid="words" translate={false}>
-        {(words ?? "").split(" ").map((word, index) => (
+        {words?.split(" ").map((word, index) => (
           <li key={index}>{word}</li>
         ))}
       </ol>

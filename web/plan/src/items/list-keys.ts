@@ -4,7 +4,7 @@
  *
  * The focus goes along with the cursor, and comes back to it after an item is gone.
  */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useApp, type App } from "../app-context.js";
 import { checkItem, removeItem, reorderItem } from "../data/items.js";
 import type { Item } from "../data/schema.js";
@@ -22,17 +22,33 @@ interface Options {
   readonly view: View;
 }
 
+/** The row that the focus goes to as soon as it is there. */
+interface Wanted {
+  readonly index: number;
+  /** The item that is leaving this row: not that one. */
+  readonly not?: string;
+  /** The item that is coming to it. */
+  readonly only?: string;
+}
+
 export function useListKeys(options: Options): void {
   const app = useApp();
   const latest = useLatest({ ...options, app });
-  const wantsFocus = useRef(false);
+  const wanted = useRef<Wanted | undefined>(undefined);
 
-  useEffect(() => {
-    if (!wantsFocus.current) return;
-    const { scroller, cursor } = latest.current;
-    const button = scroller.current?.querySelector<HTMLElement>(`[data-index="${cursor.index}"]`);
+  // In the commit itself: an effect that still waits from before would take the old cursor's row.
+  useLayoutEffect(() => {
+    const { scroller } = latest.current;
+    const active = document.activeElement;
+    const isElsewhere = active !== document.body && !(scroller.current?.contains(active) ?? false);
+    if (isElsewhere) wanted.current = undefined;
+    if (wanted.current === undefined) return;
+    const { index, not, only } = wanted.current;
+    const button = scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
     if (button === null || button === undefined) return;
-    wantsFocus.current = false;
+    const id = button.closest("li")?.dataset["id"];
+    if (id === not || id !== (only ?? id)) return;
+    wanted.current = undefined;
     button.focus({ preventScroll: true });
   });
 
@@ -40,10 +56,10 @@ export function useListKeys(options: Options): void {
     const { extent, items, setCursor, scroller, rowHeight } = latest.current;
     const total = rowCount(extent);
     if (total === 0) return;
-    const wanted = Math.max(0, Math.min(total - 1, index));
-    wantsFocus.current = true;
-    setCursor({ index: wanted, id: items.get(wanted)?.id });
-    reveal(scroller.current, wanted, rowHeight);
+    const target = Math.max(0, Math.min(total - 1, index));
+    wanted.current = { index: target };
+    setCursor({ index: target, id: items.get(target)?.id });
+    reveal(scroller.current, target, rowHeight);
   };
 
   const run = (event: KeyboardEvent): boolean => {
@@ -59,13 +75,14 @@ export function useListKeys(options: Options): void {
     const item = items.get(cursor.index);
     if (item === undefined) return false;
     const stay = (): void => {
-      wantsFocus.current = true;
+      wanted.current = { index: cursor.index, not: item.id };
       latest.current.setCursor({ index: cursor.index, id: undefined });
     };
-    return runOnItem(event, item, latest.current, stay, () => {
-      wantsFocus.current = true;
+    const follow = (index: number): void => {
+      wanted.current = { index, only: item.id };
       latest.current.setCursor({ index: cursor.index, id: item.id });
-    });
+    };
+    return runOnItem(event, item, latest.current, stay, follow);
   };
 
   useEffect(() => {
@@ -108,7 +125,7 @@ function runOnItem(
   item: Item,
   { app, cursor, items, extent, view }: Current,
   stay: () => void,
-  follow: () => void,
+  follow: (index: number) => void,
 ): boolean {
   if (event.ctrlKey || event.metaKey) return false;
   switch (event.key) {
@@ -137,7 +154,7 @@ function runOnItem(
       const isUp = event.key === "ArrowUp";
       const after = items.get(cursor.index + (isUp ? -2 : 1));
       if (isUp ? cursor.index === 0 : cursor.index >= extent.open - 1) return true;
-      follow();
+      follow(cursor.index + (isUp ? -1 : 1));
       void app.act(
         reorderItem(app.db, item, isUp && cursor.index === 1 ? undefined : after?.id),
         "quiet",

@@ -59,7 +59,9 @@ function localStanding(status: Status): Standing {
     return {
       tone: "warn",
       label: "Not saved",
-      detail: `${status.warning ?? "This browser gives no lasting storage here."} What you enter is gone when you close the last tab. With an account it is kept on the server.`,
+      detail:
+        "This browser gives no lasting storage here (a private window?). What you enter is gone " +
+        "when you close the last tab. With an account it is kept on the server.",
       remedy: "signUp",
     };
   }
@@ -98,7 +100,7 @@ function failed(error: ErrorInfo, status: Status): Standing {
   switch (error.code) {
     case "invalid_token":
       return bad(
-        "Signed out by another device",
+        "Sign in again",
         "This device was revoked, so it no longer syncs. Sign in to connect it again.",
         "signIn",
       );
@@ -120,13 +122,13 @@ function failed(error: ErrorInfo, status: Status): Standing {
     case "quota_exceeded":
       return bad(
         "Account is full",
-        `The server takes no more: ${error.message}. Ask its operator for more room, or delete what you don’t need.`,
+        `The server takes no more: ${error.message}. Ask its operator for more room.`,
         "retry",
       );
     case "storage_full":
       return bad(
         "This device is full",
-        "There is no room left to save on this device. Free some, then try again. To be safe, export your items.",
+        "There is no room left to save on this device. Free some; to be safe, export your items.",
         "export",
       );
     case "clock_drift":

@@ -22,11 +22,13 @@ const PATHS = {
   move: "M4.5 6.5v12h15v-10h-8l-2-2zM9 13.5h6M13 11.5l2 2-2 2",
   grip: "M9 6.5h.01M15 6.5h.01M9 12h.01M15 12h.01M9 17.5h.01M15 17.5h.01",
   settings:
-    "M4 7.5h9M17 7.5h3M4 16.5h3M11 16.5h9M13 7.5a2 2 0 1 0 4 0a2 2 0 1 0-4 0M7 16.5a2 2 0 1 0 4 0a2 2 0 1 0-4 0",
+    "M4 7.5h9M17 7.5h3M4 16.5h3M11 16.5h9" +
+    "M13 7.5a2 2 0 1 0 4 0a2 2 0 1 0-4 0M7 16.5a2 2 0 1 0 4 0a2 2 0 1 0-4 0",
   check: "M5 12.5l4.5 4.5L19 7.5",
   cloud: "M7 18.5a4 4 0 0 1-.6-7.95A5.5 5.5 0 0 1 17 9.6a4.5 4.5 0 0 1 0 8.9z",
   offline:
-    "M7 18.5a4 4 0 0 1-.6-7.95A5.5 5.5 0 0 1 8 7.6M11 6.6a5.5 5.5 0 0 1 6 3 4.5 4.5 0 0 1 3 7.6M17 18.5H7M4 4l16 16",
+    "M7 18.5a4 4 0 0 1-.6-7.95A5.5 5.5 0 0 1 8 7.6" +
+    "M11 6.6a5.5 5.5 0 0 1 6 3 4.5 4.5 0 0 1 3 7.6M17 18.5H7M4 4l16 16",
   device: "M7 3.5h10v17H7zM11 17.5h2",
   warning: "M12 4.5l8.5 15h-17zM12 10.5v4M12 17h.01",
   lock: "M6 11h12v9H6zM8.5 11V8a3.5 3.5 0 0 1 7 0v3",
@@ -35,7 +37,9 @@ const PATHS = {
   upload: "M12 15.5v-11M7.5 8.5L12 4l4.5 4.5M5 19.5h14",
   copy: "M9 9h10.5v10.5H9zM5 15V4.5h10",
   user: "M8 8.5a4 4 0 1 0 8 0a4 4 0 1 0-8 0M4.5 20a7.5 7.5 0 0 1 15 0",
-  help: "M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0M9.8 10a2.2 2.2 0 1 1 3.2 2c-.7.4-1 .8-1 1.6M12 16.2h.01",
+  help:
+    "M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0" +
+    "M9.8 10a2.2 2.2 0 1 1 3.2 2c-.7.4-1 .8-1 1.6M12 16.2h.01",
   edit: "M5 19l1-4L16 5l3 3L9 18z",
 } as const;
 
@@ -47,7 +51,12 @@ const DOTS: ReadonlySet<IconName> = new Set(["grip", "more"]);
 export function Icon({ name, size = 20 }: { name: IconName; size?: number }): JSX.Element {
   return (
     <svg
-      class={DOTS.has(name) ? "icon icon-dots" : "icon"} viewBox="0 0 24 24" width={size} height={size} aria-hidden="true">
+      class={DOTS.has(name) ? "icon icon-dots" : "icon"}
+      viewBox="0 0 24 24"
+      width={size}
+      height={size}
+      aria-hidden="true"
+    >
       <path d={PATHS[name]} />
     </svg>
   );

@@ -11,7 +11,7 @@ export interface Visible {
 }
 
 /** Rows that exist above and below the window, so that scrolling shows no gaps. */
-const OVERSCAN = 12;
+const OVERSCAN = 8;
 
 export function visibleRows(
   scrollTop: number,
