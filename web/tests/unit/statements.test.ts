@@ -5,7 +5,11 @@ import type { CallName, Given } from "../../client/src/calls.js";
 import { openFile } from "../../client/src/file.js";
 import { lane } from "../../client/src/lane.js";
 import type { CallOf } from "../../client/src/messages.js";
-import { TRANSACTION_IDLE_MS_MAX, statements, type Statements } from "../../client/src/statements.js";
+import {
+  TRANSACTION_IDLE_MS_MAX,
+  statements,
+  type Statements,
+} from "../../client/src/statements.js";
 import { fakeClock, type FakeClock } from "./clock.js";
 import { engine } from "./sqlite.js";
 
@@ -16,7 +20,13 @@ function call<K extends CallName>(name: K, given: Given<K>): CallOf<K> {
   return { kind: "call", tab: "tab", number, settled: 0, again: false, name, given };
 }
 
-async function scene(): Promise<{ runs: Statements; clock: FakeClock; count: () => Promise<number> }> {
+interface Scene {
+  readonly runs: Statements;
+  readonly clock: FakeClock;
+  readonly count: () => Promise<number>;
+}
+
+async function scene(): Promise<Scene> {
   const clock = fakeClock();
   const file = await openFile(engine(":memory:"), "plan", undefined, true);
   file.run("CREATE TABLE t (a)", []);
