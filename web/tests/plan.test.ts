@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { bed } from "./harness.js";
 import { eventually, expect } from "./plan/expect.js";
-import { openPlan, planOn } from "./plan/screen.js";
+import { openPlan, planOn, type Plan } from "./plan/screen.js";
 
 const here = bed();
 
@@ -144,6 +144,62 @@ test("offline and back: both go on, and come to hold the same", async () => {
   assert.deepEqual(await first.titles(), await second.titles());
 });
 
+test("two devices change one title while apart: the lost one is kept, and put back", async () => {
+  const devices = [await here.device(), await here.device()] as const;
+  const first = await openPlan(devices[0]);
+  await first.signUp("cleo", "plain");
+  await first.add("Call mum");
+  await expect(first.pill).toHaveText("In step");
+  const second = await openPlan(devices[1]);
+  await second.signIn("cleo");
+  await expect(second.item("Call mum")).toBeVisible();
+  for (const device of devices) {
+    device.expectErrors(/ERR_INTERNET_DISCONNECTED|Failed to load/);
+    await device.context.setOffline(true);
+  }
+  await rename(first, "Call mum", "Call mum on Sunday");
+  await rename(second, "Call mum", "Call mum tonight");
+  for (const device of devices) await device.context.setOffline(false);
+  for (const plan of [first, second]) await expect(plan.item("Call mum tonight")).toBeVisible();
+  await expect(first.pill).toHaveText("In step");
+  await first.openSync();
+  await first.page.getByRole("button", { name: "Lost edits" }).click();
+  const conflict = first.page.getByTestId("conflict");
+  await expect(conflict).toHaveText("Call mum on Sunday");
+  await conflict.getByRole("button", { name: "Put the lost one back" }).click();
+  await first.close();
+  await expect(second.item("Call mum on Sunday")).toBeVisible();
+});
+
+test("with a finger: an item is dragged by its grip", async () => {
+  const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+  const device = await here.device(phone);
+  const plan = await openPlan(device);
+  for (const title of ["C", "B", "A"]) await plan.add(title);
+  await plan.page.getByRole("button", { name: "Lists", exact: true }).click();
+  await plan.goTo("Inbox");
+  await expect(plan.items).toHaveCount(3);
+  const [grip, end] = [
+    await plan.item("A").locator(".row-grip").boundingBox(),
+    await plan.item("C").boundingBox(),
+  ];
+  assert.ok(grip !== null && end !== null);
+  const session = await device.context.newCDPSession(plan.page);
+  const x = grip.x + grip.width / 2;
+  const from = grip.y + grip.height / 2;
+  const to = end.y + end.height * 0.9;
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", y?: number): Promise<unknown> =>
+    session.send("Input.dispatchTouchEvent", {
+      type,
+      touchPoints: y === undefined ? [] : [{ x, y }],
+    });
+  await touch("touchStart", from);
+  for (let step = 1; step <= 5; step += 1)
+    await touch("touchMove", from + ((to - from) * step) / 5);
+  await touch("touchEnd");
+  await eventually(async () => assert.deepEqual(await plan.titles(), ["B", "C", "A"]));
+});
+
 test("10,000 items: imported, cancelled, undone, scrolled, searched, exported", async () => {
   const plan = await openPlan(await here.device());
   const { page } = plan;
@@ -189,6 +245,15 @@ test("10,000 items: imported, cancelled, undone, scrolled, searched, exported", 
 
 async function focused(page: Page): Promise<string> {
   return page.evaluate(() => document.activeElement?.textContent ?? "");
+}
+
+async function rename(plan: Plan, from: string, to: string): Promise<void> {
+  await plan.item(from).getByRole("button").click();
+  const { page } = plan;
+  await page.getByLabel("Title", { exact: true }).fill(to);
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Close item").click();
+  await expect(plan.item(to)).toBeVisible();
 }
 
 /** With the mouse, in steps, as a hand does. */

@@ -2,7 +2,7 @@
  * How things stand, always on the screen: a small button that opens the details.
  */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { useClock, useStatus } from "../ui/hooks.js";
 import { Icon, type IconName } from "../ui/icons.js";
@@ -17,23 +17,22 @@ const ICONS: Readonly<Record<Tone, IconName>> = {
 };
 
 /** Shorter work than this is not worth a change of the pill. */
-const BRIEF_MS = 400;
+const BRIEF_MS = 300;
 
 export function useStanding(): Standing {
   const { db } = useApp();
   const standing = standingOf(useStatus(db), useClock(30_000));
-  const [shown, setShown] = useState(standing);
-  const isBrief = standing.tone === "busy" && standing.fraction === undefined;
-  const key = JSON.stringify(standing);
+  const isBusy = standing.tone === "busy";
+  const [isLong, setLong] = useState(false);
+  const before = useRef(standing);
+  if (!isBusy) before.current = standing;
   useEffect(() => {
-    if (!isBrief) {
-      setShown(standing);
-      return undefined;
-    }
-    const timer = setTimeout(() => setShown(standing), BRIEF_MS);
+    setLong(false);
+    if (!isBusy) return undefined;
+    const timer = setTimeout(() => setLong(true), BRIEF_MS);
     return () => clearTimeout(timer);
-  }, [key]);
-  return shown;
+  }, [isBusy]);
+  return isBusy && !isLong ? before.current : standing;
 }
 
 export function SyncPill(): JSX.Element {

@@ -76,9 +76,11 @@ function localStanding(status: Status): Standing {
 
 function syncing(progress: Progress | undefined): Standing {
   const detail = "Changes go back and forth.";
+  if (progress?.stage === "applied") {
+    return { tone: "busy", label: `Sorting in ${count(progress.done)}`, detail };
+  }
   if (progress === undefined || progress.total === 0) {
-    const label = progress?.stage === "applied" ? "Almost done…" : "Syncing…";
-    return { tone: "busy", label, detail };
+    return { tone: "busy", label: "Syncing…", detail };
   }
   return {
     tone: "busy",
