@@ -1,22 +1,14 @@
 /** The operator's page, on a server that is in use. */
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
-import axe from "axe-core";
-import type { BrowserContextOptions, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { ADMIN_TOKEN, bed, PASSWORD, type Device } from "./harness.js";
+import { lookAt, LOOKS } from "./look.js";
 
 const here = bed();
 
-const SCREENS = join("target", "web", "screens");
 const DEVICE_NAME = "Ada's secret telephone";
 const CONTENT = "what Ada wrote down";
-const KINDS: Readonly<Record<string, BrowserContextOptions>> = {
-  light: { colorScheme: "light", viewport: { width: 1280, height: 900 } },
-  dark: { colorScheme: "dark", viewport: { width: 1280, height: 900 } },
-  phone: { colorScheme: "light", viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 },
-};
 
 /** Registers a device of a new account, and returns its token. */
 async function register(login: string): Promise<string> {
@@ -212,34 +204,19 @@ async function points(page: Page): Promise<number> {
   return (path ?? "").split("L").length;
 }
 
-/** What axe finds serious, as sentences. */
-async function faults(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source);
-  const found = await page.evaluate(async () => {
-    const run = (globalThis as unknown as { readonly axe: typeof axe }).axe.run;
-    return (await run()).violations;
-  });
-  const serious = found.filter(({ impact }) => impact === "serious" || impact === "critical");
-  return serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-}
-
 test("everybody can use it: light, dark, and on a phone", async () => {
   const token = await register("shown");
   await push(token, 200);
-  await mkdir(SCREENS, { recursive: true });
-  const shown = Object.entries(KINDS).map(async ([kind, options]) => {
-    const screen = (name: string): string => join(SCREENS, `admin-${name}-${kind}.png`);
+  const shown = Object.entries(LOOKS).map(async ([look, options]) => {
     const device = await here.device(options);
     const page = await device.open("/admin");
     await page.getByLabel("Operator’s token").waitFor();
-    assert.deepEqual(await faults(page), []);
-    await page.screenshot({ path: screen("sign-in") });
+    await lookAt(page, `admin-sign-in-${look}`);
     const inside = await signedIn(device);
     await until(async () => (await points(inside)) > SHOWN_POINTS);
-    assert.deepEqual(await faults(inside), []);
     const width = await inside.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(width <= (options.viewport?.width ?? 0), `${width} is wider than the screen`);
-    await inside.screenshot({ path: screen("page"), fullPage: true });
+    await lookAt(inside, `admin-${look}`, true);
   });
   await pushingWhile(token, async () => void (await Promise.all(shown)));
 });

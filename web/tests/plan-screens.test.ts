@@ -1,31 +1,12 @@
-/**
- * Every screen of Plan, in light, in dark, and on a phone: nothing that axe finds serious, and a
- * picture of each in `docs/screens` where `WARREN_SCREENS` says so.
- */
-import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { join } from "node:path";
+/** Every screen of Plan, in light, in dark, and on a phone. */
 import { test } from "node:test";
-import { promisify } from "node:util";
-import type { BrowserContextOptions, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { bed, PASSWORD } from "./harness.js";
+import { lookAt, LOOKS } from "./look.js";
 import { expect } from "./plan/expect.js";
 import { openPlan, type Plan } from "./plan/screen.js";
 
 const here = bed();
-
-const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
-  light: { viewport: { width: 1200, height: 760 }, colorScheme: "light" },
-  dark: { viewport: { width: 1200, height: 760 }, colorScheme: "dark" },
-  phone: {
-    viewport: { width: 390, height: 844 },
-    colorScheme: "light",
-    hasTouch: true,
-    isMobile: true,
-  },
-};
 
 const DAY_MS = 86_400_000;
 const day = (away: number): string =>
@@ -114,7 +95,7 @@ for (const [look, options] of Object.entries(LOOKS)) {
     const device = await here.device({ ...options, locale: "en-GB" });
     device.expectErrors(/Failed to load resource/);
     const plan = await openPlan(device);
-    await lookAt(plan.page, "empty", look);
+    await lookAt(plan.page, `plan-empty-${look}`);
     await SCREENS["import"]?.(plan);
     await plan.page.getByRole("button", { name: "Import 13 items" }).click();
     await expect(plan.items).toHaveCount(12);
@@ -128,7 +109,7 @@ for (const [look, options] of Object.entries(LOOKS)) {
     const second = await openPlan(other);
     await second.signIn(`${look}-user`, PASSWORD);
     await expect(second.page.getByTestId("enter-phrase")).toBeVisible();
-    await lookAt(second.page, "enter-phrase", look);
+    await lookAt(second.page, `plan-enter-phrase-${look}`);
   });
 }
 
@@ -139,7 +120,7 @@ async function visit(plan: Plan, look: string, screens: typeof SCREENS): Promise
     await plan.page.getByTestId("app").waitFor();
     await showPlace(plan, "Home");
     await show(plan);
-    await lookAt(plan.page, name, look);
+    await lookAt(plan.page, `plan-${name}-${look}`);
   }
 }
 
@@ -170,39 +151,4 @@ async function chooseFile(page: Page): Promise<void> {
   const file = { name: "plan.csv", mimeType: "text/csv", buffer: Buffer.from(CSV) };
   await page.locator("input[type=file]").setInputFiles(file);
   await page.getByRole("button", { name: "Import 13 items" }).waitFor();
-}
-
-interface Finding {
-  readonly id: string;
-  readonly impact?: string | null;
-  readonly nodes: readonly { readonly html: string }[];
-}
-
-/** Of axe, what people with a screen reader, a keyboard, or poor sight would stumble over. */
-async function lookAt(page: Page, name: string, look: string): Promise<void> {
-  await page.mouse.move(0, 0);
-  await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished)));
-  await picture(page, name, look);
-  const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-  await page.evaluate(await readFile(axe, "utf8"));
-  const findings = await page.evaluate(async () => {
-    const { axe: checker } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: Finding[] }> };
-    };
-    return (await checker.run()).violations;
-  });
-  const serious = findings.filter(({ impact }) => impact === "serious" || impact === "critical");
-  const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-  assert.deepEqual(told, [], `${name}, ${look}`);
-}
-
-const SMALL = ["-strip", "+dither", "-colors", "64", "-define", "png:compression-level=9"];
-
-/** With few colours, so that it is small. */
-async function picture(page: Page, name: string, look: string): Promise<void> {
-  const folder = process.env["WARREN_SCREENS"];
-  if (folder === undefined) return;
-  const file = join(folder, `plan-${name}-${look}.png`);
-  await page.screenshot({ path: file });
-  await promisify(execFile)("convert", [file, ...SMALL, `PNG8:${file}`]);
 }
