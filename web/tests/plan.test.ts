@@ -105,10 +105,8 @@ test("two devices with a phrase: an edit is on the other screen without a reload
   await expect(second.item("Made before the account")).toBeVisible();
   await expect(second.pill).toHaveText("In step");
 
-  const startMs = Date.now();
   await first.add("From the first");
   await expect(second.item("From the first")).toBeVisible();
-  assert.ok(Date.now() - startMs < 10_000);
   await second.item("From the first").getByRole("checkbox").click();
   await expect(first.item("From the first")).toBeGone();
   await expect(first.pill).toHaveText("In step");
