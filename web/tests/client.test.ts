@@ -230,10 +230,15 @@ test("without files, or without locks, it is in memory and says so", async () =>
   assert.deepEqual(alone, [0, "memory", true]);
 });
 
-test("the example in the README does what it says", async () => {
-  const readme = await readFile("web/client/README.md", "utf8");
-  const [, example] = /```ts\n([\s\S]*?)```/.exec(readme) ?? [];
+test("the example in both READMEs does what it says", async () => {
+  const [example, same] = await Promise.all(
+    ["README.md", "web/client/README.md"].map(async (file) => {
+      const [, text] = /```ts\n([\s\S]*?)```/.exec(await readFile(file, "utf8")) ?? [];
+      return text;
+    }),
+  );
   assert.ok(example !== undefined);
+  assert.equal(same, example);
   const lines = example.split("\n").filter((line) => line.trim() !== "");
   assert.ok(lines.length <= 20, `${lines.length} lines`);
   script.text = stripTypeScriptTypes(example).replace('"@warren/client"', '"./index.js"');

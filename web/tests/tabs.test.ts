@@ -155,6 +155,29 @@ test("a live query in one tab is told what another tab wrote", async () => {
   assert.deepEqual(await told, [{ name: "by one" }]);
 });
 
+test("a tab that is put to sleep gives the file free, and goes on when it wakes", async () => {
+  const device = await here.device();
+  const pages = await openTabs(device, 2);
+  const first = await owner(pages);
+  const second = pages.find((page) => page !== first);
+  assert.ok(second !== undefined);
+  await first.evaluate(() => db.sql`INSERT INTO item VALUES (${"1"}, ${"by the first"})`);
+  // Headless, Chromium puts no tab to sleep; what it would say is said here.
+  await first.evaluate(() => document.dispatchEvent(new Event("freeze")));
+  await until(second, () => db.status.value.isOwner);
+  await second.evaluate(() => db.sql`INSERT INTO item VALUES (${"2"}, ${"by the second"})`);
+  await first.evaluate(() => document.dispatchEvent(new Event("resume")));
+  await until(first, () => !db.status.value.isOwner);
+  const rows = await first.evaluate(async () => {
+    await db.sql`INSERT INTO item VALUES (${"3"}, ${"by the first, awake"})`;
+    return (await db.sql`SELECT 1 FROM item`).length;
+  });
+  assert.equal(rows, 3);
+  await second.close();
+  await until(first, () => db.status.value.isOwner);
+  assert.equal((await first.evaluate(() => db.sql`SELECT 1 FROM item`)).length, 3);
+});
+
 test("a transaction goes with the owner, and can be tried again", async () => {
   const device = await here.device();
   const pages = await openTabs(device, 2);

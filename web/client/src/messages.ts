@@ -87,9 +87,6 @@ export interface Start {
 export type ToWorker =
   | Start
   | ToOwner
-  /** Gives the file free, until `claim`: the page is put to sleep. */
-  | { readonly kind: "release" }
-  | { readonly kind: "claim" }
   /** Gives all free, for good. */
   | { readonly kind: "close" };
 

@@ -24,7 +24,7 @@ const CALLS_WAITING_MAX = 50_000;
 /** How often, at most, all tabs are told how far a sync is. */
 const PROGRESS_MS_MIN = 50;
 /** Until the file is asked how it stands after a change; many changes come in a row. */
-const STANDING_MS = 30;
+const STANDING_MS = 50;
 
 export interface OwnerParts {
   readonly file: OpenFile;

@@ -49,8 +49,7 @@ export interface Ownership {
   /** A call of this worker's own tab. */
   take(message: ToOwner): void;
   online(): void;
-  release(): void;
-  claim(): void;
+  /** Gives the file free, or does not wait for it any more. */
   close(): Promise<void>;
 }
 
@@ -65,18 +64,8 @@ export function ownership(parts: OwnershipParts): Ownership {
   const clock = parts.clock ?? systemClock;
   const channel = parts.channel ?? ((name: string) => new BroadcastChannel(name));
   /** Aborted when this worker is no longer to hold the file, or to wait for it. */
-  let claimed: AbortController | undefined;
-  let claiming: Promise<void> = Promise.resolve();
+  const claimed = new AbortController();
   let present: { readonly owner: Owner; readonly calls: Inbox<ToOwner> } | undefined;
-
-  function claim(): void {
-    if (claimed !== undefined) {
-      return;
-    }
-    const mine = new AbortController();
-    claimed = mine;
-    claiming = claiming.then(() => keepClaiming(mine.signal));
-  }
 
   async function keepClaiming(signal: AbortSignal): Promise<void> {
     const cancelPreload = clock.after(PRELOAD_MS, () => void engines.preload());
@@ -220,10 +209,7 @@ export function ownership(parts: OwnershipParts): Ownership {
     over.catch(() => undefined);
   }
 
-  function release(): void {
-    claimed?.abort();
-    claimed = undefined;
-  }
+  const claiming = keepClaiming(claimed.signal);
 
   return {
     take(message) {
@@ -231,10 +217,8 @@ export function ownership(parts: OwnershipParts): Ownership {
       present?.calls.put(message);
     },
     online: () => present?.owner.online(),
-    release,
-    claim,
     async close() {
-      release();
+      claimed.abort();
       await claiming;
     },
   };

@@ -175,12 +175,17 @@ export async function openTab(parts: TabParts): Promise<Tab> {
   }
   all.onmessage = (event: MessageEvent<ToAll>) => hearAll(event.data);
   answers.onmessage = (event: MessageEvent<ToTab>) => parts.onAnswer(event.data);
-  startWorker();
-  all.postMessage({ kind: "where" } satisfies ToAll);
-  const stopSleep = onSleep(
-    () => say({ kind: "release" }),
-    () => say({ kind: "claim" }),
-  );
+  const begin = (): void => {
+    startWorker();
+    all.postMessage({ kind: "where" } satisfies ToAll);
+  };
+  begin();
+  const stopSleep = onSleep(() => {
+    // The worker sleeps as well, and at once, so it cannot be asked to give the file free.
+    endWorker();
+    owner?.close();
+    owner = undefined;
+  }, begin);
 
   return {
     async close() {

@@ -19,12 +19,6 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
     case "cancel":
       mine?.take(message);
       break;
-    case "release":
-      mine?.release();
-      break;
-    case "claim":
-      mine?.claim();
-      break;
     case "close":
       void mine?.close().then(() => post({ kind: "closed" }));
       break;
@@ -47,5 +41,4 @@ async function begin(start: Start): Promise<void> {
     });
   }
   post({ kind: "ready" });
-  mine.claim();
 }

@@ -124,12 +124,6 @@ export class FakeWorker {
       case "start":
         this.#start(message);
         break;
-      case "release":
-        this.#mine?.release();
-        break;
-      case "claim":
-        this.#mine?.claim();
-        break;
       case "close":
         void this.#mine?.close().then(() => this.#say({ kind: "closed" }));
         break;
@@ -153,7 +147,6 @@ export class FakeWorker {
     });
     void locks.request(lifeLock(start.name, start.worker), () => new Promise(() => undefined));
     this.#say({ kind: "ready" });
-    this.#mine.claim();
   }
 
   #channel(name: string): BroadcastChannel {
@@ -185,7 +178,7 @@ export class FakeWorker {
     // What was not committed is rolled back, as the next owner's SQLite would do.
     this.#replicas.forEach((replica) => replica.close());
     // So that nothing of it keeps the process alive.
-    this.#mine?.release();
+    void this.#mine?.close();
     FakeWorker.locks.kill(this.agent);
   }
 }

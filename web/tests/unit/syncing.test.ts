@@ -92,7 +92,7 @@ test("changes that follow each other go together, when they pause", async () => 
   assert.equal(phase(it), "inStep");
 });
 
-test("a server that is away is tried again with growing pauses, and at once when online", async () => {
+test("a server that is away is asked again with growing pauses, at once when online", async () => {
   const it = scene();
   it.outcomes = ["unreachable", "unavailable", "unreachable"];
   it.syncing.start(true);
