@@ -4,6 +4,7 @@
  */
 import type { Database } from "@warren/client";
 import type { JSX } from "preact";
+import { flushSync } from "preact/compat";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import {
   AppContext,
@@ -137,8 +138,9 @@ export function App({ db }: { readonly db: Database }): JSX.Element {
   };
   const latest = useLatest(isPhone);
   const openSearch = useCallback(() => {
-    if (latest.current) setSearching(true);
-    requestAnimationFrame(() => document.getElementById("search")?.focus());
+    // At once, so that no letter that follows is taken for a command.
+    if (latest.current) flushSync(() => setSearching(true));
+    document.getElementById("search")?.focus();
   }, []);
   useKeys(app, openSearch);
   if (lists === undefined) return <div class="opening" aria-busy="true" />;

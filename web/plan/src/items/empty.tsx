@@ -55,8 +55,9 @@ function textOf(view: View): Text {
 
 export function EmptyView({ view }: { readonly view: View }): JSX.Element {
   const app = useApp();
-  const { icon, title, text } = textOf(view);
-  const isFirst = view.kind === "all";
+  // Somebody who has no list yet has just come.
+  const isFirst = app.lists.length === 0 && view.kind !== "search";
+  const { icon, title, text } = textOf(isFirst ? { kind: "all" } : view);
   return (
     <div class="empty">
       <span class="empty-icon">
