@@ -11,8 +11,9 @@ export WARREN_PYTHON := $(CURDIR)/target/venv/bin/python
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
-run: ## build Warren and serve ./data on 127.0.0.1:4600
+run: ## build Warren with its pages, and serve ./data on 127.0.0.1:4600
 	@.ci/setup.sh run
+	@cargo xtask web
 	cargo build --release --locked -p cli
 	./target/release/warren serve --data ./data
 

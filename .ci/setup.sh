@@ -21,6 +21,10 @@ node_headers() { # says where Node's headers are
     [[ -e $prefix/include/node/node.h ]] && echo "$prefix"
 }
 
+clang_for_wasm() {
+    clang --target=wasm32-unknown-unknown -c -o /dev/null -x c - <<<'int one(void) { return 1; }'
+}
+
 browser() { # says how the Chromium is called that there is; Ubuntu's own only points to a snap
     local name
     for name in chromium google-chrome chromium-browser; do
@@ -32,6 +36,11 @@ browser() { # says how the Chromium is called that there is; Ubuntu's own only p
 need gcc command -v cc
 need libc6-dev test -e /usr/include/stdio.h
 need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
+# The pages: TypeScript, and SQLite compiled for browsers.
+need nodejs command -v node
+need npm command -v npm
+need clang clang_for_wasm
+need llvm command -v llvm-ar
 command -v rustup >/dev/null || need curl command -v curl
 if [[ $purpose == test ]]; then
     need git command -v git
@@ -44,8 +53,6 @@ if [[ $purpose == test ]]; then
     # The frameworks that `warren tune --emit` writes for.
     need default-jdk-headless command -v javac
     need golang-go command -v go
-    need nodejs command -v node
-    need npm command -v npm
     # Where better-sqlite3 has no binary for the Node that there is.
     need g++ command -v c++
     need make command -v make
@@ -90,6 +97,13 @@ if ! toolchain_has; then
     rustup -q toolchain install "$channel" --profile minimal --no-self-update \
         --component clippy,rustfmt --target wasm32-unknown-unknown
 fi
+
+# The copy of the list is written last: it says that the packages are complete.
+if ! cmp -s web/package-lock.json web/node_modules/installed.json; then
+    echo "installing: the packages of the pages into web/node_modules"
+    npm --prefix web ci --no-audit --no-fund --loglevel=error
+    cp web/package-lock.json web/node_modules/installed.json
+fi
 [[ $purpose == test ]] || exit 0
 
 if [[ ! -x target/tools/bin/cargo-deny ]] && ! command -v cargo-deny >/dev/null; then
@@ -97,7 +111,7 @@ if [[ ! -x target/tools/bin/cargo-deny ]] && ! command -v cargo-deny >/dev/null;
     cargo install --quiet --locked --root target/tools cargo-deny@0.20.2
 fi
 
-# The copy of the list is written last: it says that the environment is complete.
+# The same for Python's.
 if ! cmp -s tests/requirements.txt target/venv/requirements.txt; then
     echo "installing: $(grep -c '==' tests/requirements.txt) Python packages into target/venv"
     python3 -m venv --clear target/venv

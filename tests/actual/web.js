@@ -1,9 +1,8 @@
 // The published web app in a browser with a profile of its own, driven by lines of JSON as
 // `client.js` is: `web.js PACKAGES`. It does what a person does: it looks for what is on the page,
 // and clicks on it.
-import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { findBrowser } from './browser.js';
 import { serve } from './lines.js';
 
 const { chromium } = createRequire(`${process.argv[2]}/`)('playwright-core');
@@ -14,16 +13,6 @@ const SYNC_MS_MAX = 2_000;
 
 let context;
 let page;
-
-// As `.ci/setup.sh` looks for it, or else the one that Playwright has installed.
-function findBrowser() {
-  const names = ['chromium', 'google-chrome', 'chromium-browser'];
-  const name = names.find((name) => spawnSync(name, ['--version']).status === 0);
-  if (name) return spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim();
-  const installed = chromium.executablePath();
-  if (!existsSync(installed)) throw new Error('no Chromium: `make test` installs it');
-  return installed;
-}
 
 const button = (name) => page.getByRole('button', { name, exact: true });
 const row = (notes) =>
@@ -43,7 +32,7 @@ serve({
     // Another address for each profile: the published server allows 500 requests a minute to each.
     const own = `127.1.${(process.pid >> 8) & 255}.${process.pid & 255}`;
     const extraHTTPHeaders = { 'X-Forwarded-For': own };
-    const options = { executablePath: findBrowser(), extraHTTPHeaders, locale: 'en-US' };
+    const options = { executablePath: findBrowser(chromium), extraHTTPHeaders, locale: 'en-US' };
     context = await chromium.launchPersistentContext(dir, options);
     page = context.pages()[0];
     page.setDefaultTimeout(APPEAR_MS_MAX);

@@ -3,6 +3,7 @@
 //! A failing step does not stop the ones after it, so one run shows all that is wrong.
 //!
 //! # Invariants
+//! - `web` runs before whatever compiles the binary, which embeds what it makes.
 //! - `test` runs last and nothing is printed after it succeeds: the output ends in the test
 //!   runner's own closing lines.
 
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{sanitize, say, tidy};
+use crate::{sanitize, say, tidy, web};
 
 struct Step {
     name: &'static str,
@@ -23,11 +24,13 @@ struct Step {
 const STEPS: &[Step] = &[
     Step { name: "fmt", run: fmt },
     Step { name: "tidy", run: tidy::run },
+    Step { name: "web", run: web::build_and_check },
     Step { name: "clippy", run: clippy },
     Step { name: "wasm", run: wasm },
     Step { name: "doc", run: doc },
     Step { name: "deny", run: deny },
     Step { name: "sanitize", run: sanitize::run },
+    Step { name: "browser", run: |root| web::browser::test(root, &[]) },
     Step { name: "test", run: test },
 ];
 

@@ -1,8 +1,10 @@
-//! The house's tooling: `cargo xtask ci [STEP…]` and `cargo xtask tidy`.
+//! The house's tooling: `cargo xtask ci [STEP…]`, `cargo xtask tidy`, and what makes and tests the
+//! pages: `cargo xtask web [--check]` and `cargo xtask browser [NAME…]`.
 
 mod ci;
 mod sanitize;
 mod tidy;
+mod web;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -11,7 +13,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-const USAGE: &str = "usage: cargo xtask ci [STEP…] | cargo xtask tidy";
+const USAGE: &str = "usage: cargo xtask ci [STEP…] | cargo xtask tidy \
+                     | cargo xtask web [--check] | cargo xtask browser [NAME…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -19,6 +22,8 @@ fn main() -> ExitCode {
     let outcome = root().and_then(|root| match args.as_slice() {
         ["ci", steps @ ..] => ci::run(root, steps),
         ["tidy"] => tidy::run(root),
+        ["web", args @ ..] => web::run(root, args),
+        ["browser", names @ ..] => web::browser::test(root, names),
         ["help" | "--help"] => say(format_args!("{USAGE}\nsteps: {}", ci::names())).map(|()| true),
         _ => anyhow::bail!("{USAGE}\nsteps: {}", ci::names()),
     });

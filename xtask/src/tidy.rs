@@ -18,6 +18,7 @@ mod purity;
 mod rust;
 mod sizes;
 mod tree;
+mod typescript;
 
 use std::fmt;
 use std::path::Path;
@@ -58,6 +59,7 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
         private_text::check,
         purity::check,
         sizes::check,
+        typescript::check,
     ] {
         findings.extend(check(&tree));
     }

@@ -17,6 +17,7 @@ use sync_store::{Files, Postgres, Vaults};
 use tokio::runtime::{Handle, Runtime};
 
 use crate::clock::now_ms;
+use crate::key::KeySource;
 use crate::output::{Output, moment};
 use crate::password::{self, Source};
 use crate::postgres;
@@ -102,6 +103,8 @@ pub(crate) struct Subject {
     /// A file that syncs with the account.
     #[arg(required_unless_present = "login")]
     pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) key: KeySource,
     /// The account, on the data directory; its password is asked for.
     #[arg(long, conflicts_with = "file")]
     pub(crate) login: Option<String>,

@@ -6,11 +6,12 @@ use accounts::{ClientId, ClientRow, Unlocked};
 use anyhow::{bail, ensure};
 use clap::{Args, Subcommand};
 use protocol::{Client, ClientList, ErrorCode};
-use replica::{Error, Http, Replica};
+use replica::{Error, Http};
 use serde_json::json;
 
 use crate::account::{House, Place, Subject};
 use crate::clock::now_ms;
+use crate::key::KeySource;
 use crate::output::span::Span;
 use crate::output::{Output, moment};
 use crate::password::Source;
@@ -58,6 +59,8 @@ pub(crate) struct Revoke {
     #[arg(long)]
     login: Option<String>,
     #[command(flatten)]
+    key: KeySource,
+    #[command(flatten)]
     place: Place,
     #[command(flatten)]
     password: Source,
@@ -76,7 +79,7 @@ impl View {
         let Some(file) = &subject.file else {
             return Ok(Self::Operator(Box::new(subject.unlock()?)));
         };
-        let replica = Replica::open(file)?;
+        let replica = subject.key.open(file)?;
         let server = replica.server()?.ok_or(Error::NoServer)?;
         let token = replica.token()?.ok_or(Error::NoServer)?;
         Ok(Self::Device { http: Http::new(&server), token })
@@ -164,12 +167,12 @@ fn is_unseen(client: &Client, span: Span, now_ms: u64) -> bool {
 }
 
 fn revoke(arguments: Revoke, output: Output) -> anyhow::Result<()> {
-    let Revoke { mut targets, unseen_for, yes, login, place, password } = arguments;
+    let Revoke { mut targets, unseen_for, yes, login, key, place, password } = arguments;
     let id = unseen_for.is_none().then(|| targets.remove(0));
     let file = targets.pop().map(PathBuf::from);
     ensure!(targets.is_empty(), "either a device or --unseen-for, and one file");
     ensure!(file.is_some() != login.is_some(), "a file, or --login on the data directory");
-    let view = View::open(&Subject { file, login, place, password })?;
+    let view = View::open(&Subject { file, key, login, place, password })?;
     if let Some(span) = unseen_for {
         return revoke_unseen(&view, span, yes, output);
     }

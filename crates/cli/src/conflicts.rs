@@ -1,12 +1,11 @@
 //! `warren conflicts`: edits that lost to others which had not seen them, and getting them back.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use replica::{Conflict, Edit, Outcome, Replica};
+use replica::{Conflict, Edit, Outcome};
 use serde_json::json;
 
 use crate::clock::now_ms;
+use crate::key::TrackedFile;
 use crate::output::{Output, change_moment};
 
 /// List edits that were lost to others made without knowing of them, and restore them.
@@ -14,14 +13,15 @@ use crate::output::{Output, change_moment};
 #[command(after_help = "Example:\n  warren conflicts a.db\n  \
                         warren conflicts a.db --restore 3f9c01ab; warren sync a.db")]
 pub(crate) struct Arguments {
-    file: PathBuf,
+    #[command(flatten)]
+    tracked: TrackedFile,
     /// Write this lost edit into its table again; the next sync sends it to the other devices.
     #[arg(long, value_name = "ID")]
     restore: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
-    let replica = Replica::open(&arguments.file)?;
+    let replica = arguments.tracked.open()?;
     if let Some(id) = &arguments.restore {
         let restored = replica.restore(id, now_ms())?;
         let what = place(&restored);

@@ -1,11 +1,10 @@
 //! `warren history`: every change of one row.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use replica::{HistoryEntry, Replica};
+use replica::HistoryEntry;
 use serde_json::json;
 
+use crate::key::TrackedFile;
 use crate::output::{Output, change_moment};
 
 /// Show every change of a row until the last sync: when, on which device, what.
@@ -14,7 +13,8 @@ use crate::output::{Output, change_moment};
                         warren history a.db PlaylistTrack 1 3402\n\n\
                         `*` marks what is shown in the table.")]
 pub(crate) struct Arguments {
-    file: PathBuf,
+    #[command(flatten)]
+    tracked: TrackedFile,
     /// The table.
     table: String,
     /// The row's primary key, each column by itself: as it is, or as an SQL literal.
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
-    let replica = Replica::open(&arguments.file)?;
+    let replica = arguments.tracked.open()?;
     let entries = replica.history(&arguments.table, &arguments.key)?;
     for entry in &entries {
         describe(entry, output);

@@ -5,12 +5,11 @@ use std::path::Path;
 use accounts::{Login, Unlocked};
 use clap::Args;
 use doctor::holders;
-use replica::Replica;
-use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use sync_store::{State, Storage, Vault};
 
 use crate::account::{House, Subject};
+use crate::key::KeySource;
 use crate::output::Output;
 use crate::status;
 
@@ -28,21 +27,26 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     match &arguments.subject.file {
-        Some(file) => replica(file, output),
+        Some(file) => replica(file, &arguments.subject.key, output),
         None => vault(arguments, output),
     }
 }
 
-fn replica(path: &Path, output: Output) -> anyhow::Result<()> {
-    let status = Replica::open(path)?.status()?;
-    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+fn replica(path: &Path, key: &KeySource, output: Output) -> anyhow::Result<()> {
+    let replica = key.open(path)?;
+    let status = replica.status()?;
+    let db = replica.connection();
+    let cipher = if key.is_given() {
+        db.query_row("PRAGMA cipher", [], |row| row.get(0))?
+    } else {
+        "none".to_owned()
+    };
     let journal: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     let page_bytes: u32 = db.query_row("PRAGMA page_size", [], |row| row.get(0))?;
     let file_bytes = std::fs::metadata(path)?.len();
     let sql = "SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name LIKE 'warren%'";
     let own_bytes: i64 = db.query_row(sql, [], |row| row.get(0))?;
     let free_pages: u32 = db.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
-    drop(db);
     let file = Figures {
         path,
         file_bytes,
@@ -52,7 +56,7 @@ fn replica(path: &Path, output: Output) -> anyhow::Result<()> {
     let (count, digest) = (status.fingerprint.count, status.fingerprint.digest);
     output.line(format_args!("replica {}, node {}", path.display(), status.node));
     output.line(format_args!(
-        "file {file_bytes} bytes, {own_bytes} of them Warren's; cipher none; journal {journal}; pages of {page_bytes}"
+        "file {file_bytes} bytes, {own_bytes} of them Warren's; cipher {cipher}; journal {journal}; pages of {page_bytes}"
     ));
     let health = file.describe(output);
     let bytes = status.bytes;
@@ -67,7 +71,7 @@ fn replica(path: &Path, output: Output) -> anyhow::Result<()> {
     value["warren_bytes"] = own_bytes.into();
     value["journal_mode"] = journal.into();
     value["page_bytes"] = page_bytes.into();
-    value["cipher"] = "none".into();
+    value["cipher"] = cipher.into();
     value["health"] = health;
     output.value(&value)
 }

@@ -9,19 +9,71 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use clap::Args;
 use engine::{Cipher, Encryption, Key, Passphrase};
+use replica::{FileKey, Replica};
 use zeroize::Zeroizing;
 
 use crate::password::first_line;
 
 /// What opens an encrypted file.
 #[derive(Args)]
-pub(crate) struct KeyArguments {
+pub(crate) struct KeySource {
     /// The file's raw key: 32 bytes, or one line of 64 hex digits.
     #[arg(long, value_name = "FILE", conflicts_with = "passphrase_file")]
     key_file: Option<PathBuf>,
     /// The file's passphrase: the first line of this file.
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
+}
+
+impl KeySource {
+    fn key(&self) -> anyhow::Result<Option<FileKey>> {
+        if let Some(path) = &self.key_file {
+            return Ok(Some(FileKey::Raw(read_key(path)?)));
+        }
+        let Some(path) = &self.passphrase_file else { return Ok(None) };
+        let line = first_line(path)?;
+        ensure!(!line.is_empty(), "{} begins with an empty line", path.display());
+        Ok(Some(FileKey::Passphrase(Zeroizing::new(line.as_bytes().to_vec()))))
+    }
+
+    pub(crate) fn is_given(&self) -> bool {
+        self.key_file.is_some() || self.passphrase_file.is_some()
+    }
+
+    /// Opens a tracked file.
+    pub(crate) fn open(&self, file: &Path) -> anyhow::Result<Replica> {
+        Ok(Replica::open_encrypted(file, self.key()?.as_ref())?)
+    }
+}
+
+/// A tracked file, and what opens it.
+#[derive(Args)]
+pub(crate) struct TrackedFile {
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    key: KeySource,
+}
+
+impl TrackedFile {
+    pub(crate) fn open(&self) -> anyhow::Result<Replica> {
+        self.key.open(&self.file)
+    }
+
+    pub(crate) fn prepare(&self) -> anyhow::Result<Replica> {
+        Ok(Replica::prepare_encrypted(&self.file, self.key.key()?.as_ref())?)
+    }
+
+    pub(crate) fn create(&self) -> anyhow::Result<Replica> {
+        Ok(Replica::create_encrypted(&self.file, self.key.key()?.as_ref())?)
+    }
+}
+
+/// What opens a file of any cipher.
+#[derive(Args)]
+pub(crate) struct KeyArguments {
+    #[command(flatten)]
+    source: KeySource,
     /// The file's cipher, if it is neither chacha20 nor aes256cbc: aegis, sqlcipher, ascon128.
     #[arg(long, value_name = "NAME")]
     cipher: Option<Cipher>,
@@ -31,31 +83,29 @@ impl KeyArguments {
     /// How the file is encrypted, as the flags say.
     pub(crate) fn encryption(&self) -> anyhow::Result<Encryption> {
         let cipher = self.cipher;
-        if let Some(path) = &self.key_file {
-            return Ok(Encryption::Key { key: read_key(path)?, cipher });
+        match self.source.key()? {
+            None => {
+                ensure!(cipher.is_none(), "--cipher needs --key-file or --passphrase-file");
+                Ok(Encryption::None)
+            }
+            Some(FileKey::Raw(key)) => Ok(Encryption::Key { key: Key::from_bytes(*key), cipher }),
+            Some(FileKey::Passphrase(words)) => {
+                Ok(Encryption::Passphrase { passphrase: Passphrase::new(words.to_vec()), cipher })
+            }
         }
-        if let Some(path) = &self.passphrase_file {
-            let line = first_line(path)?;
-            ensure!(!line.is_empty(), "{} begins with an empty line", path.display());
-            let passphrase = Passphrase::new(line.as_bytes().to_vec());
-            return Ok(Encryption::Passphrase { passphrase, cipher });
-        }
-        ensure!(cipher.is_none(), "--cipher needs --key-file or --passphrase-file");
-        Ok(Encryption::None)
     }
 }
 
-fn read_key(path: &Path) -> anyhow::Result<Key> {
+fn read_key(path: &Path) -> anyhow::Result<Zeroizing<[u8; 32]>> {
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     let bytes = Zeroizing::new(bytes);
     let key = match <[u8; 32]>::try_from(bytes.as_slice()) {
         Ok(key) => Some(Zeroizing::new(key)),
         Err(_) => from_hex(bytes.trim_ascii()),
     };
-    let key = key.with_context(|| {
+    key.with_context(|| {
         format!("{} holds no key: 32 bytes, or 64 hex digits, are one", path.display())
-    })?;
-    Ok(Key::from_bytes(*key))
+    })
 }
 
 fn from_hex(digits: &[u8]) -> Option<Zeroizing<[u8; 32]>> {

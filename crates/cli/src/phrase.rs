@@ -8,6 +8,7 @@ use replica::{Phrase, PhraseError, Replica};
 use serde_json::json;
 use zeroize::Zeroizing;
 
+use crate::key::TrackedFile;
 use crate::output::Output;
 
 /// Show the recovery phrase of a file that encrypts end to end.
@@ -16,7 +17,8 @@ use crate::output::Output;
                         warren clone b.db --server http://127.0.0.1:4600 --login ada \
                         --phrase-file phrase.txt")]
 pub(crate) struct Arguments {
-    file: PathBuf,
+    #[command(flatten)]
+    tracked: TrackedFile,
 }
 
 /// Where the phrase of devices that encrypt end to end comes from.
@@ -38,7 +40,7 @@ impl PhraseSource {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
-    let phrase = Replica::open(&arguments.file)?.phrase()?;
+    let phrase = arguments.tracked.open()?.phrase()?;
     let phrase = phrase.ok_or(replica::Error::Phrase(PhraseError::Missing))?;
     output.line(format_args!("{}", *phrase.words()));
     output.value(&json!({"phrase": *phrase.words()}))

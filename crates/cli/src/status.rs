@@ -2,12 +2,11 @@
 
 pub(crate) mod receipt;
 
-use std::path::PathBuf;
-
 use clap::Args;
-use replica::{Error, Receipt, Replica, Status};
+use replica::{Error, Receipt, Status};
 use serde_json::json;
 
+use crate::key::TrackedFile;
 use crate::output::{Output, moment};
 
 /// Show how a tracked file stands: tables, unsent changes, what the server and other devices have.
@@ -18,14 +17,15 @@ use crate::output::{Output, moment};
 #[command(after_help = "Example:\n  warren status a.db\n  warren status a.db --offline\n  \
                         warren status a.db --json")]
 pub(crate) struct Arguments {
-    file: PathBuf,
+    #[command(flatten)]
+    tracked: TrackedFile,
     /// Do not ask the server.
     #[arg(long)]
     offline: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
-    let replica = Replica::open(&arguments.file)?;
+    let replica = arguments.tracked.open()?;
     let fetched = if arguments.offline { Ok(None) } else { receipt::fetch(&replica) };
     let status = replica.status()?;
     describe(&status, output);

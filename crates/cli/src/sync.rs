@@ -3,7 +3,7 @@
 mod listener;
 mod watch;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use indicatif::ProgressBar;
@@ -13,6 +13,7 @@ use zeroize::Zeroize;
 
 use self::watch::Watch;
 use crate::clock::now_ms;
+use crate::key::TrackedFile;
 use crate::output::Output;
 use crate::password::Source;
 use crate::phrase::PhraseSource;
@@ -27,7 +28,8 @@ use crate::status::receipt;
                         stays, and keeps it in step"
 )]
 pub(crate) struct Sync {
-    file: PathBuf,
+    #[command(flatten)]
+    tracked: TrackedFile,
     #[command(flatten)]
     account: Account,
     /// Create the tables and columns that other devices have and this file has not.
@@ -43,7 +45,8 @@ pub(crate) struct Sync {
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren clone b.db --server http://127.0.0.1:4600 --login ada")]
 pub(crate) struct Clone {
-    file: PathBuf,
+    #[command(flatten)]
+    tracked: TrackedFile,
     #[command(flatten)]
     account: Account,
 }
@@ -66,7 +69,7 @@ struct Account {
 }
 
 pub(crate) fn sync(arguments: &Sync, output: Output) -> anyhow::Result<()> {
-    let replica = Replica::open(&arguments.file)?;
+    let replica = arguments.tracked.open()?;
     let (account, adopt) = (&arguments.account, arguments.adopt);
     if !arguments.watch {
         return run(replica, account, adopt, output);
@@ -81,15 +84,16 @@ pub(crate) fn sync(arguments: &Sync, output: Output) -> anyhow::Result<()> {
 }
 
 pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
-    let path = &arguments.file;
+    let path = &arguments.tracked.file;
     anyhow::ensure!(!path.exists(), "{} exists: clone makes a new file", path.display());
     let account = &arguments.account;
     if account.server.is_none() || account.login.is_none() {
         return Err(Error::NoServer.into());
     }
-    let replica = Replica::create(path)?;
+    let replica = arguments.tracked.create()?;
     let result = run(replica, account, true, output);
-    if result.is_err() && Replica::open(path).is_ok_and(|r| r.token().is_ok_and(|t| t.is_none())) {
+    let has_no_token = |replica: Replica| replica.token().is_ok_and(|token| token.is_none());
+    if result.is_err() && arguments.tracked.open().is_ok_and(has_no_token) {
         // Never signed in: there is nothing in the file that could be gone on with.
         std::fs::remove_file(path)?;
     }

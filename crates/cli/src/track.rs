@@ -1,12 +1,10 @@
 //! `warren track` and `warren untrack`: which tables of a file sync.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use replica::Replica;
 use serde_json::json;
 
 use crate::clock::now_ms;
+use crate::key::TrackedFile;
 use crate::output::Output;
 use crate::phrase::{self, PhraseSource};
 
@@ -15,7 +13,8 @@ use crate::phrase::{self, PhraseSource};
 #[command(after_help = "Example:\n  warren track a.db --all\n  warren track a.db Track Album\n  \
                         warren track a.db --all --e2ee")]
 pub(crate) struct Track {
-    file: PathBuf,
+    #[command(flatten)]
+    tracked: TrackedFile,
     /// The tables.
     #[arg(required_unless_present = "all")]
     tables: Vec<String>,
@@ -33,7 +32,8 @@ pub(crate) struct Track {
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren untrack a.db Track\n  warren untrack a.db")]
 pub(crate) struct Untrack {
-    file: PathBuf,
+    #[command(flatten)]
+    tracked: TrackedFile,
     /// The tables; none means all, and leaves the file as it was before Warren.
     tables: Vec<String>,
     /// Give up changes that no server has.
@@ -42,7 +42,7 @@ pub(crate) struct Untrack {
 }
 
 pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
-    let replica = Replica::prepare(&arguments.file)?;
+    let replica = arguments.tracked.prepare()?;
     // First, so that nothing is noted in a file whose phrase is refused.
     arguments.phrase.give(&replica)?;
     let made = if arguments.e2ee { phrase::make(&replica, output)? } else { None };
@@ -77,10 +77,13 @@ pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
 }
 
 pub(crate) fn untrack(arguments: &Untrack, output: Output) -> anyhow::Result<()> {
-    let replica = Replica::open(&arguments.file)?;
+    let replica = arguments.tracked.open()?;
     if arguments.tables.is_empty() {
         replica.untrack_all(arguments.force)?;
-        output.line(format_args!("nothing of Warren's is left in {}", arguments.file.display()));
+        output.line(format_args!(
+            "nothing of Warren's is left in {}",
+            arguments.tracked.file.display()
+        ));
     } else {
         replica.untrack(&arguments.tables, now_ms())?;
         output.line(format_args!("not tracked any more: {}", arguments.tables.join(", ")));

@@ -196,8 +196,9 @@ impl Pieces {
 
 impl Drop for Pieces {
     fn drop(&mut self) {
-        // Whoever stops reading closes the connection; nobody waits for that.
-        drop(self.reader.cancel());
+        // Whoever stops reading closes the connection; nobody waits for that. A stream that failed
+        // refuses it, and the refusal must have been listened to.
+        drop(JsFuture::from(self.reader.cancel()));
     }
 }
 

@@ -100,6 +100,9 @@ pub enum Error {
     /// The recovery phrase is missing, wrong or too late.
     #[error(transparent)]
     Phrase(#[from] PhraseError),
+    /// The file is encrypted with another key, or is no database.
+    #[error("this key does not open the file; without a key: it is encrypted, or no database")]
+    WrongKey,
     /// SQLite refused.
     #[error("sqlite: {0}")]
     Sqlite(#[from] rusqlite::Error),
@@ -124,6 +127,7 @@ impl Error {
             Self::AmbiguousConflict { .. } => "ambiguous",
             Self::NotRestored { .. } => "constraint",
             Self::Phrase(error) => error.code(),
+            Self::WrongKey => "wrong_key",
             Self::Sqlite(_) => "sqlite",
         }
     }

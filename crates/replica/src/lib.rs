@@ -36,6 +36,7 @@ mod history;
 mod http;
 mod identity;
 mod json;
+mod key;
 mod listening;
 mod log;
 mod merge;
@@ -63,6 +64,7 @@ pub use error::{Error, PhraseError, Result};
 pub use history::{HistoryCell, HistoryEntry};
 #[cfg(not(target_family = "wasm"))]
 pub use http::Http;
+pub use key::{FileKey, check_key};
 #[cfg(not(target_family = "wasm"))]
 pub use listening::Listening;
 pub use listening::{Backoff, Ear, Heard, QUIET_MAX};

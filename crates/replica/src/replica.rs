@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::{Error, Result};
+use crate::key::{FileKey, check_key};
 use crate::meta::{self, Key};
 use crate::rules::Rules;
 use crate::stamp::{self, Now};
@@ -32,7 +33,12 @@ pub struct Replica {
 impl Replica {
     /// Opens a file that is tracked; [`Error::NotTracked`] if it is not.
     pub fn open(path: &Path) -> Result<Self> {
-        let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        Self::open_encrypted(path, None)
+    }
+
+    /// The same with a file that may be encrypted; [`Error::WrongKey`] if it is, otherwise.
+    pub fn open_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Self> {
+        let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, key)?;
         if !replica.has_tables()? {
             return Err(Error::NotTracked { path: path.display().to_string() });
         }
@@ -43,17 +49,27 @@ impl Replica {
 
     /// Opens an SQLite file and prepares it for tracking, if it is not yet.
     pub fn prepare(path: &Path) -> Result<Self> {
-        let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        Self::prepare_encrypted(path, None)
+    }
+
+    /// The same with a file that may be encrypted.
+    pub fn prepare_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Self> {
+        let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, key)?;
         replica.install(identity::of(path))?;
         drop(replica);
-        Self::open(path)
+        Self::open_encrypted(path, key)
     }
 
     /// A replica in a new file, which adopts the tables of the other devices at every sync.
     pub fn create(path: &Path) -> Result<Self> {
+        Self::create_encrypted(path, None)
+    }
+
+    /// The same, encrypted if there is a key.
+    pub fn create_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        drop(Self::connect(path, flags)?);
-        let replica = Self::prepare(path)?;
+        drop(Self::connect(path, flags, key)?);
+        let replica = Self::prepare_encrypted(path, key)?;
         replica.transaction(|db| meta::set(db, Key::Adopt, true))?;
         Ok(replica)
     }
@@ -76,11 +92,13 @@ impl Replica {
         &self.db
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Self> {
+    fn connect(path: &Path, flags: OpenFlags, key: Option<&FileKey>) -> Result<Self> {
         if !flags.contains(OpenFlags::SQLITE_OPEN_CREATE) && !path.exists() {
             return Err(Error::NoFile { path: path.display().to_string() });
         }
         let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        key.map_or(Ok(()), |key| key.unlock(&db))?;
+        check_key(&db)?;
         db.busy_timeout(BUSY_TIMEOUT)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
         db.pragma_update(None, "cache_size", CACHE_KIB_NEGATIVE)?;

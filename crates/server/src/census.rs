@@ -1,68 +1,105 @@
-//! How many accounts and vaults there are, and how large: counted when somebody asks.
+//! How large the vaults' files are: looked at when somebody asks.
 //!
 //! # Invariants
-//! - Counting takes at most a hundredth of the time: what was counted in 10 ms is told for a second.
-//!   So a small server always tells how it is, and a large one how it was.
+//! - Looking at all files takes at most a twentieth of the time: what took 50 ms is told for a
+//!   second. Those that are open, which are the ones that change, are looked at every time.
 //! - No vault is opened for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use accounts::{Count, VaultId};
+use accounts::VaultId;
 use sync_store::FileSizes;
 
 use crate::app::App;
 use crate::clock;
 use crate::error::Refusal;
 
-/// How many times longer a count is told than it took.
-const KEPT_TIMES: u32 = 100;
+/// How many times longer a look is told than it took.
+const KEPT_TIMES: u32 = 20;
 
-/// The last count. Asking blocks.
+/// The last look at all files. Asking blocks.
 #[derive(Default)]
 pub(crate) struct Census {
-    last: Mutex<Option<Arc<Counted>>>,
+    last: Mutex<Option<Arc<Look>>>,
 }
 
-/// What was counted.
-pub(crate) struct Counted {
-    pub(crate) count: Count,
-    /// The vaults' files; `None` if they have none of their own.
-    pub(crate) files: Option<HashMap<VaultId, FileSizes>>,
-    /// Milliseconds since 1970.
-    pub(crate) at_ms: u64,
+struct Look {
+    files: HashMap<VaultId, FileSizes>,
+    /// Of all of them.
+    sum: FileSizes,
+    at_ms: u64,
     ended: Instant,
     took: Duration,
 }
 
+/// All vaults' files: the open ones as they are, the others as they were at the last look.
+pub(crate) struct Sizes {
+    look: Arc<Look>,
+    open: HashMap<VaultId, FileSizes>,
+}
+
 impl Census {
-    /// The last count, or if that is too old, a new one. Who asks meanwhile waits for it.
-    pub(crate) fn get(&self, app: &App) -> Result<Arc<Counted>, Refusal> {
-        let mut last = self.last.lock().expect("counting does not panic");
+    /// `None` if vaults have no files of their own. Who asks while another looks waits for them.
+    pub(crate) fn sizes<'a>(
+        &self,
+        app: &App,
+        open: impl Iterator<Item = &'a VaultId>,
+    ) -> Result<Option<Sizes>, Refusal> {
+        let Some(look) = self.look(app)? else { return Ok(None) };
+        let sizes = |vault: &VaultId| Some((vault.clone(), app.vaults.sizes_of(vault)?));
+        Ok(Some(Sizes { look, open: open.filter_map(sizes).collect() }))
+    }
+
+    fn look(&self, app: &App) -> Result<Option<Arc<Look>>, Refusal> {
+        let mut last = self.last.lock().expect("looking does not panic");
         if let Some(last) = &*last
             && last.ended.elapsed() < last.took * KEPT_TIMES
         {
-            return Ok(Arc::clone(last));
+            return Ok(Some(Arc::clone(last)));
         }
-        let counted = Arc::new(Counted::now(app)?);
-        *last = Some(Arc::clone(&counted));
-        Ok(counted)
+        let (began, at_ms) = (clock::now(), clock::now_ms());
+        let Some(files) = app.vaults.sizes()? else { return Ok(None) };
+        let sum = sum(files.iter().map(|(_, sizes)| sizes));
+        let (files, ended) = (HashMap::from_iter(files), clock::now());
+        *last = Some(Arc::new(Look { files, sum, at_ms, ended, took: ended - began }));
+        Ok(last.clone())
     }
 }
 
-impl Counted {
-    fn now(app: &App) -> Result<Self, Refusal> {
-        let (began, at_ms) = (clock::now(), clock::now_ms());
-        let count = app.accounts.count()?;
-        let files = app.vaults.sizes()?.map(HashMap::from_iter);
-        let ended = clock::now();
-        Ok(Self { count, files, at_ms, ended, took: ended - began })
+impl Sizes {
+    /// `None` for a vault that is not open and was not there at the last look.
+    pub(crate) fn of(&self, vault: &VaultId) -> Option<FileSizes> {
+        self.open.get(vault).or_else(|| self.look.files.get(vault)).copied()
     }
 
-    /// Of all files together, without their WALs; and of those.
-    pub(crate) fn bytes(&self) -> Option<(u64, u64)> {
-        let sum = |of: fn(&FileSizes) -> u64| self.files.as_ref().map(|f| f.values().map(of).sum());
-        Some((sum(|sizes| sizes.file_bytes)?, sum(|sizes| sizes.wal_bytes)?))
+    pub(crate) fn count(&self) -> usize {
+        let are_new = self.open.keys().filter(|vault| !self.look.files.contains_key(*vault));
+        self.look.files.len() + are_new.count()
     }
+
+    pub(crate) fn sum(&self) -> FileSizes {
+        let (all, now) = (self.look.sum, sum(self.open.values()));
+        let then = sum(self.open.keys().filter_map(|vault| self.look.files.get(vault)));
+        FileSizes {
+            file_bytes: all.file_bytes - then.file_bytes + now.file_bytes,
+            wal_bytes: all.wal_bytes - then.wal_bytes + now.wal_bytes,
+            changed_ms: all.changed_ms.max(now.changed_ms),
+        }
+    }
+
+    /// When the closed ones were looked at, milliseconds since 1970.
+    pub(crate) fn at_ms(&self) -> u64 {
+        self.look.at_ms
+    }
+}
+
+/// Of files together: their bytes, and the last change.
+pub(crate) fn sum<'a>(sizes: impl Iterator<Item = &'a FileSizes>) -> FileSizes {
+    sizes.fold(FileSizes::default(), |sum, sizes| FileSizes {
+        file_bytes: sum.file_bytes + sizes.file_bytes,
+        wal_bytes: sum.wal_bytes + sizes.wal_bytes,
+        changed_ms: sum.changed_ms.max(sizes.changed_ms),
+    })
 }

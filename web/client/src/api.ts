@@ -13,8 +13,8 @@ export interface OpenOptions {
   /** The database's name in this origin: `a`–`z`, `0`–`9`, `-`, `_`. */
   readonly name: string;
   /**
-   * SQL that makes the tables. As a list: migrations, each run once and in order, counted in
-   * `PRAGMA user_version`.
+   * SQL that makes the tables, run once. As a list: migrations, each run once and in order, counted
+   * in `PRAGMA user_version`; one text is a list of one.
    */
   readonly schema: string | readonly string[];
   /** Tables that sync; more with {@link Database.track}. */
@@ -25,6 +25,15 @@ export interface OpenOptions {
   readonly key?: Uint8Array | string;
   /** Sync by itself when something changed here or there; `true` unless told otherwise. */
   readonly autoSync?: boolean;
+  /** Where the package's other files are, if not beside this module under their own names. */
+  readonly assets?: AssetAddresses;
+}
+
+/** `worker.js`, `replica.js` and `replica_bg.wasm`, all from the page's own origin. */
+export interface AssetAddresses {
+  readonly worker?: string | URL;
+  readonly engine?: string | URL;
+  readonly wasm?: string | URL;
 }
 
 export type Unsubscribe = () => void;
@@ -66,7 +75,11 @@ export interface Database extends Queries {
   live<T extends Row = Row>(text: TemplateStringsArray, ...values: SqlValue[]): LiveQuery<T>;
   /** The same, the text and its parameters apart. */
   liveQuery<T extends Row = Row>(sql: string, parameters?: readonly SqlValue[]): LiveQuery<T>;
-  /** All or nothing; nobody else's statements run in between. */
+  /**
+   * All or nothing; nobody else's statements run in between, so `work` is to use `tx` alone. Rolled
+   * back if `work` throws, or says nothing for 30 s. `owner_lost` means that nothing was done, and
+   * that it may be tried again.
+   */
   transaction<T>(work: (tx: Queries) => Promise<T>): Promise<T>;
 
   /** Begins to sync these tables, with the rows that they have. */
@@ -75,7 +88,7 @@ export interface Database extends Queries {
   sync(options?: SyncOptions): Promise<SyncReport>;
 
   /** Makes an account, and registers this device. */
-  signUp(credentials: Credentials): Promise<void>;
+  signUp(account: NewAccount): Promise<void>;
   /** Registers this device; also again, after it was revoked. */
   signIn(credentials: Credentials): Promise<void>;
   /** Ends this device's registration. Its rows stay; changes not sent yet are sent after the next
@@ -113,6 +126,14 @@ export interface Credentials {
   readonly device?: string;
 }
 
+export interface NewAccount extends Credentials {
+  /**
+   * Encrypts from end to end: there is a {@link Database.phrase} before anything is sent, and only
+   * if the account was made.
+   */
+  readonly sealed?: boolean;
+}
+
 export interface PasswordChange {
   readonly password: string;
   readonly newPassword: string;
@@ -142,7 +163,7 @@ export interface SyncReport {
 
 /** How the database stands. */
 export interface Status {
-  /** Where the file is. `memory`: it is lost when the last tab closes, and `warning` says why. */
+  /** Where the file is. `memory`: lost when the tab that holds it closes; `warning` says why. */
   readonly storage: "opfs" | "memory";
   readonly warning?: string;
   /** Whether this tab's worker owns the file. */
@@ -160,7 +181,7 @@ export interface Status {
  * - `local`: no account.
  * - `inStep`: both sides held the same set when they last spoke, and nothing changed here since.
  * - `pending`: changes wait for the next sync, which is about to begin.
- * - `offline`: the server cannot be reached; it is tried again by itself.
+ * - `offline`: the server cannot be reached; it is tried again by itself, after `retryMs`.
  * - `failed`: the server refuses, or the file does; somebody has to do something.
  */
 export type SyncState =
@@ -212,6 +233,9 @@ export interface Conflict {
   /** What was lost, and what is there instead. */
   readonly lost: Row;
   readonly kept: Row;
+  /** Of an edit of the row as a whole, `lost` and `kept` are empty: it was deleted, or not. */
+  readonly lostDeleted: boolean;
+  readonly keptDeleted: boolean;
 }
 
 /** What went wrong; programs go by the code. */

@@ -5,7 +5,7 @@
  */
 import type { SqlValue } from "./api.js";
 
-/** Rows as they cross from wasm to the tab: column-free, so that one text and one array carry many. */
+/** Rows as they cross from wasm to the tab: one text and a few arrays carry many. */
 export interface PackedRows {
   readonly columns: string[];
   /** One per cell, row by row: 0 NULL, 1 number, 2 text, 3 BLOB, 4 integer beyond 2⁵³. */
@@ -20,33 +20,41 @@ export interface PackedRows {
   readonly changes: number;
 }
 
+/** `replica.js`, generated; `replica_bg.wasm` is beside it. */
+export interface EngineModule {
+  default(options: { module_or_path: WebAssembly.Module }): Promise<unknown>;
+  /** Takes the pool of OPFS files of this name; rejects with `storage_unavailable` or
+   * `storage_busy`. */
+  openReplica(
+    name: string,
+    key: Uint8Array | string | undefined,
+    inMemory: boolean,
+  ): Promise<Replica>;
+  readonly SignIn: new (
+    server: string,
+    login: string,
+    password: string,
+    name: string,
+  ) => SignInRequest;
+}
+
+/** Whom to register, and where: consumed by `signIn`. */
+export type SignInRequest = object;
+
 /**
- * Whose turn on the connection it is. What takes long gives its turn back while it waits for the
- * network; so whoever calls it has taken a turn, and has one when it ends.
+ * Whose turn on the connection it is. What takes them is called in a turn of its own, gives it back
+ * before it waits for the network, takes another before it looks at the answer, and ends in a turn.
  */
 export interface Turns {
   take(): Promise<void>;
   give(): void;
 }
 
-/** An object of wasm's: `free` it when its members have been read. */
-interface Owned {
-  free(): void;
-}
-
-/** `/wasm/replica.js`, generated. */
-export interface EngineModule {
-  default(options: { module_or_path: WebAssembly.Module | URL | Response }): Promise<unknown>;
-  /** Takes the pool of OPFS files of this name; rejects with `storage_unavailable` or `storage_busy`. */
-  openReplica(name: string, key: Uint8Array | string | undefined, inMemory: boolean): Promise<Replica>;
-  SignIn: new (server: string, login: string, password: string, device: string) => SignIn;
-}
-
-export type SignIn = Owned;
-
+/** JSON is that of `warren --json` (`crates/replica/src/json.rs`). */
 export interface Replica {
   /** Runs one statement, or several without parameters; the rows are the last one's. */
-  run(sql: string, parameters: readonly SqlValue[]): PackedRows & Owned;
+  run(sql: string, parameters: readonly SqlValue[]): PackedRows & Freed;
+  /** Not in a transaction of its own. */
   runMany(sql: string, parameters: readonly (readonly SqlValue[])[]): number;
   /** Whether a transaction is open. */
   inTransaction(): boolean;
@@ -56,7 +64,7 @@ export interface Replica {
   takeChanged(): string[];
 
   track(tables: readonly string[]): void;
-  signIn(request: SignIn, signal: AbortSignal, turns: Turns): Promise<void>;
+  signIn(request: SignInRequest, signal: AbortSignal, turns: Turns): Promise<void>;
   /** Forgets the token. */
   signOut(): void;
   token(): string | undefined;
@@ -69,7 +77,6 @@ export interface Replica {
   /** Listens to the server's events until it ends; calls when the server has something new. Needs
    * no turn. */
   listen(onState: () => void, signal: AbortSignal, turns: Turns): Promise<void>;
-  /** JSON, as `warren status --json` has it (`crates/replica/src/json.rs`); and so on below. */
   status(): string;
   receipt(signal: AbortSignal, turns: Turns): Promise<string>;
   /** The parts of the key as SQL literals, or texts as they are. */
@@ -80,10 +87,16 @@ export interface Replica {
   createPhrase(): string;
   usePhrase(words: string): void;
 
-  /** This and the next close and open the file: nothing may be waiting for the network. */
+  /** Closes and opens the file: nothing may wait for the network meanwhile. */
   export(): Uint8Array;
-  /** Replaces the file; throws and changes nothing if it is no database, or the key does not open it. */
+  /** Replaces the file; throws and changes nothing if it is no database, or the key does not open
+   * it. As with `export`, nothing may wait for the network. */
   import(file: Uint8Array): void;
   /** Gives the file and the pool free. */
   close(): void;
+}
+
+/** What lies in the wasm module's memory until it is freed. */
+export interface Freed {
+  free?(): void;
 }

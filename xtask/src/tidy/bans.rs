@@ -58,7 +58,8 @@ const BANNED_ENDINGS: &[&str] =
 const TYPE_KEYWORDS: &[&str] = &["enum", "struct", "trait", "type", "union"];
 
 /// Other languages in the tree, where only the notes to oneself are looked for.
-const NOTE_EXTENSIONS: &[&str] = &[".proto", ".py", ".sh", ".sql", ".toml", ".yml", "Makefile"];
+const NOTE_EXTENSIONS: &[&str] =
+    &[".css", ".proto", ".py", ".sh", ".sql", ".toml", ".ts", ".tsx", ".yml", "Makefile"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings: Vec<Finding> = tree.rust_files().flat_map(check_rust).collect();

@@ -7,7 +7,8 @@ use super::tree::{File, Tree};
 const MAP: &str = "ARCHITECTURE.md";
 
 /// What a path in backticks starts with, besides the ones that end in `.rs`.
-const FOLDERS: &[&str] = &[".ci/", "bench/", "crates/", "docs/", "proto/", "vectors/", "xtask/"];
+const FOLDERS: &[&str] =
+    &[".ci/", "bench/", "crates/", "docs/", "proto/", "vectors/", "web/", "xtask/"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -14,6 +14,7 @@ mod compare;
 mod copies;
 mod doctor;
 mod emit;
+mod encrypted;
 mod heal;
 mod hex;
 mod housekeeping;

@@ -1,13 +1,15 @@
 //! `/v1/admin`: what the operator's page asks for, and maintenance on demand. JSON alone.
 //!
 //! # Invariants
-//! - Every call wants the operator's token; where the server has none, nobody is let in.
+//! - Every call but the one that says whether there is one wants the operator's token; where the
+//!   server has none, nobody is let in.
 //! - Nothing of the users' content leaves here, and no device's name.
 //! - No vault is opened: of closed ones is told what the file system knows.
 
 mod accounts;
 mod maintenance;
 mod overview;
+mod status;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,6 +28,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(overview::overview))
         .routes(routes!(accounts::list))
         .routes(routes!(maintenance::maintain))
+        .routes(routes!(status::status))
 }
 
 /// The vault that is in this file, if one is: the accounts' file has another name.

@@ -29,6 +29,7 @@ fn logins(list: &Value) -> Vec<&str> {
 #[test]
 fn only_the_operator_is_let_in() {
     let server = Running::new();
+    assert_eq!(server.get("/v1/admin", "").json(), json!({ "enabled": true }));
     let device = server.account("ada");
     for token in ["", "another secret", &ADMIN[1..], &device] {
         for call in CALLS {
@@ -45,6 +46,7 @@ fn only_the_operator_is_let_in() {
 #[test]
 fn where_there_is_no_operator_s_token_nobody_is_let_in() {
     let server = Running::with(|config| config.admin_token = None);
+    assert_eq!(server.get("/v1/admin", "").json(), json!({ "enabled": false }));
     for token in ["", ADMIN] {
         for call in CALLS {
             server.get(call, token).refused("admin_disabled");

@@ -10,12 +10,11 @@ use axum::extract::{Query, State};
 use engine::Health;
 use protocol::ErrorCode;
 use serde::{Deserialize, Serialize};
-use sync_store::FileSizes;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{OPERATOR, open_vaults};
 use crate::app::{App, blocking};
-use crate::census::Counted;
+use crate::census::{self, Sizes};
 use crate::error::Refusal;
 use crate::extract::{Operator, malformed};
 use crate::openapi::refusals;
@@ -53,7 +52,7 @@ enum Sort {
     Login,
     Created,
     Clients,
-    /// By the size of the vaults' files as last counted. In PostgreSQL all are equal.
+    /// By the size of the vaults' files. In PostgreSQL all are equal.
     Bytes,
 }
 
@@ -139,7 +138,8 @@ pub(super) async fn list(
 /// A part of the list, and each account's own vault.
 fn part(app: &App, query: ListQuery, limit: u64) -> Result<(AccountList, Vec<VaultId>), Refusal> {
     let ListQuery { cursor, search, sort, descending, .. } = query;
-    let (counted, open) = (app.census.get(app)?, open_vaults(app));
+    let open = open_vaults(app);
+    let sizes = app.census.sizes(app, open.keys())?;
     let selection = Selection {
         search: search.to_lowercase(),
         is_descending: descending,
@@ -147,7 +147,7 @@ fn part(app: &App, query: ListQuery, limit: u64) -> Result<(AccountList, Vec<Vau
         count_max: limit,
     };
     let bytes = |vault: &VaultId| {
-        let sizes = counted.files.as_ref().and_then(|files| files.get(vault));
+        let sizes = sizes.as_ref().and_then(|sizes| sizes.of(vault));
         sizes.map_or(0, |sizes| sizes.file_bytes)
     };
     let found = match sort {
@@ -159,31 +159,24 @@ fn part(app: &App, query: ListQuery, limit: u64) -> Result<(AccountList, Vec<Vau
     let total = app.accounts.count_selected(&selection.search)?;
     let cursor = cursor.saturating_add(found.len() as u64);
     let vaults = found.iter().map(|account| account.vault.clone()).collect();
-    let accounts = found.into_iter().map(|found| account(app, &counted, &open, found));
+    let accounts = found.into_iter().map(|found| account(app, sizes.as_ref(), &open, found));
     let accounts = accounts.collect::<Result<_, Refusal>>()?;
     Ok((AccountList { accounts, total, cursor, more: cursor < total }, vaults))
 }
 
 fn account(
     app: &App,
-    counted: &Counted,
+    sizes: Option<&Sizes>,
     open: &HashMap<VaultId, Health>,
     found: AccountSummary,
 ) -> Result<Account, Refusal> {
     let mut vaults = app.accounts.children(found.account)?;
     vaults.push(found.vault);
-    let sizes = counted.files.as_ref().map(|files| {
-        let of_vault = |vault| match files.get(vault) {
-            Some(sizes) if !open.contains_key(vault) => Some(*sizes),
-            // Open, or made since: it is looked at.
-            _ => app.vaults.sizes_of(vault),
-        };
-        let sum = |sum: FileSizes, sizes: FileSizes| FileSizes {
-            file_bytes: sum.file_bytes + sizes.file_bytes,
-            wal_bytes: sum.wal_bytes + sizes.wal_bytes,
-            changed_ms: sum.changed_ms.max(sizes.changed_ms),
-        };
-        vaults.iter().filter_map(of_vault).fold(FileSizes::default(), sum)
+    let sizes = sizes.map(|sizes| {
+        // One that was made and closed since the last look is looked at.
+        let of_vault = |vault| sizes.of(vault).or_else(|| app.vaults.sizes_of(vault));
+        let of_vaults: Vec<_> = vaults.iter().filter_map(of_vault).collect();
+        census::sum(of_vaults.iter())
     });
     let open: Vec<_> = vaults.iter().filter_map(|vault| open.get(vault)).collect();
     let sum = |of: fn(&Health) -> u64| -> u64 { open.iter().map(|health| of(health)).sum() };

@@ -1,16 +1,19 @@
 //! `GET /v1/admin/overview`: how the server is, in numbers.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use ::accounts::VaultId;
 use axum::Json;
 use axum::extract::State;
 use engine::{Health, MaintenanceStats, Totals};
 use serde::Serialize;
-use sync_store::Vaults;
+use sync_store::{FileSizes, Vaults};
 use utoipa::ToSchema;
 
 use super::{OPERATOR, open_vaults};
 use crate::app::{App, blocking};
+use crate::census::Sizes;
 use crate::clock;
 use crate::error::Refusal;
 use crate::extract::Operator;
@@ -61,14 +64,16 @@ struct Files {
     /// Without their WALs.
     bytes: u64,
     wal_bytes: u64,
-    /// When they were looked at, milliseconds since 1970: where there are very many, a while ago.
-    counted_ms: u64,
+    /// When those that are not open were looked at, milliseconds since 1970: where there are very
+    /// many, a while ago.
+    looked_ms: u64,
 }
 
 /// The vaults' files that are open, and their memory.
 #[derive(Serialize, ToSchema)]
 struct Open {
     count: u64,
+    /// Of their pages, also of those that are in a WAL as yet.
     bytes: u64,
     /// Pages that hold nothing.
     free_bytes: u64,
@@ -142,8 +147,9 @@ pub(super) async fn overview(
 }
 
 fn overview_of(app: &App) -> Result<Overview, Refusal> {
-    let counted = app.census.get(app)?;
-    let files = counted.files.as_ref().zip(counted.bytes());
+    let count = app.accounts.count()?;
+    let vaults = open_vaults(app);
+    let sizes = app.census.sizes(app, vaults.keys())?;
     let seen = app.metrics.totals.seen();
     let Seen { requests, requests_failed, connections, syncs, .. } = seen;
     Ok(Overview {
@@ -154,16 +160,11 @@ fn overview_of(app: &App) -> Result<Overview, Refusal> {
         },
         now_ms: clock::now_ms(),
         uptime_ms: u64::try_from(seen.uptime.as_millis()).unwrap_or(u64::MAX),
-        accounts: counted.count.accounts,
-        clients: counted.count.clients,
-        vaults: counted.count.vaults,
-        files: files.map(|(files, (bytes, wal_bytes))| Files {
-            count: files.len() as u64,
-            bytes,
-            wal_bytes,
-            counted_ms: counted.at_ms,
-        }),
-        open: Open::of(app),
+        accounts: count.accounts,
+        clients: count.clients,
+        vaults: count.vaults,
+        files: sizes.as_ref().map(Files::of),
+        open: Open::of(app, &vaults),
         connections,
         connections_max: app.config.connections_max as u64,
         listeners: app.listeners.count() as u64,
@@ -177,9 +178,16 @@ fn overview_of(app: &App) -> Result<Overview, Refusal> {
     })
 }
 
+impl Files {
+    fn of(sizes: &Sizes) -> Self {
+        let FileSizes { file_bytes, wal_bytes, .. } = sizes.sum();
+        let (count, looked_ms) = (sizes.count() as u64, sizes.at_ms());
+        Self { count, bytes: file_bytes, wal_bytes, looked_ms }
+    }
+}
+
 impl Open {
-    fn of(app: &App) -> Self {
-        let vaults = open_vaults(app);
+    fn of(app: &App, vaults: &HashMap<VaultId, Health>) -> Self {
         let sum = |of: fn(&Health) -> u64| vaults.values().map(of).sum();
         let max = |of: fn(&Health) -> u64| vaults.values().map(of).max().unwrap_or_default();
         Self {

@@ -1,0 +1,82 @@
+/** Numbers as people read them. Pure functions; the time of now is an argument. */
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+const MINUTE_S = 60;
+const HOUR_S = 60 * MINUTE_S;
+const DAY_S = 24 * HOUR_S;
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const day = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
+const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+
+/** Below a hundred thousand exactly, above it in short. */
+export function count(value: number): string {
+  return (Math.abs(value) < 100_000 ? whole : compact).format(value);
+}
+
+export function bytes(value: number): string {
+  let scaled = value;
+  let unit = 0;
+  while (scaled >= 1024 && unit < UNITS.length - 1) {
+    scaled /= 1024;
+    unit += 1;
+  }
+  const digits = unit === 0 || scaled >= 100 ? 0 : 1;
+  return `${scaled.toFixed(digits)} ${UNITS[unit] ?? ""}`;
+}
+
+/** A share from 0 to 1. */
+export function percent(share: number): string {
+  const value = share * 100;
+  return `${value > 0 && value < 10 ? value.toFixed(1) : value.toFixed(0)} %`;
+}
+
+export function rate(value: number): string {
+  return value >= 10 || value === 0 ? count(value) : value.toFixed(1);
+}
+
+export function seconds(value: number): string {
+  if (value < 1) {
+    const millis = value * 1000;
+    return `${millis < 10 ? millis.toFixed(1) : millis.toFixed(0)} ms`;
+  }
+  return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} s`;
+}
+
+/** How long something has been so: its two largest units. */
+export function duration(millis: number): string {
+  const total = Math.max(0, Math.floor(millis / 1000));
+  const [days, hours] = [Math.floor(total / DAY_S), Math.floor((total % DAY_S) / HOUR_S)];
+  const [minutes, rest] = [Math.floor((total % HOUR_S) / MINUTE_S), total % MINUTE_S];
+  if (days > 0) {
+    return `${days} d ${hours} h`;
+  }
+  if (hours > 0) {
+    return `${hours} h ${minutes} min`;
+  }
+  return minutes > 0 ? `${minutes} min ${rest} s` : `${rest} s`;
+}
+
+/** How long ago something was, both in milliseconds since 1970. */
+export function ago(then: number, now: number): string {
+  const age = Math.max(0, (now - then) / 1000);
+  if (age < 90) {
+    return age < 10 ? "just now" : "a minute ago";
+  }
+  if (age < HOUR_S) {
+    return `${Math.round(age / MINUTE_S)} min ago`;
+  }
+  if (age < DAY_S) {
+    return `${Math.round(age / HOUR_S)} h ago`;
+  }
+  return age < 30 * DAY_S ? `${Math.round(age / DAY_S)} d ago` : date(then);
+}
+
+export function date(millis: number): string {
+  return day.format(millis);
+}
+
+export function dateTime(millis: number): string {
+  return moment.format(millis);
+}

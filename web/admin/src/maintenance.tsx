@@ -1,0 +1,104 @@
+/** Maintenance on demand, and what it did. */
+import { useState } from "preact/hooks";
+import type { JSX } from "preact";
+
+import { maintain, Refused } from "./api";
+import type { MaintenanceReport, Overview } from "./api";
+import { bytes, count, seconds } from "./format";
+
+export type Outcome =
+  | { readonly kind: "none" }
+  | { readonly kind: "running" }
+  | { readonly kind: "done"; readonly report: MaintenanceReport }
+  | { readonly kind: "failed"; readonly problem: string };
+
+/** What one button does, and what became of it. */
+export function useMaintenance(
+  token: string,
+  login: string | null,
+): readonly [Outcome, () => void] {
+  const [outcome, setOutcome] = useState<Outcome>({ kind: "none" });
+  const start = (): void => {
+    if (outcome.kind === "running") {
+      return;
+    }
+    setOutcome({ kind: "running" });
+    maintain(token, login).then(
+      (report) => setOutcome({ kind: "done", report }),
+      (error: unknown) => {
+        const problem = error instanceof Refused ? error.message : "This page has a fault.";
+        setOutcome({ kind: "failed", problem });
+      },
+    );
+  };
+  return [outcome, start];
+}
+
+interface MaintenanceProps {
+  readonly token: string;
+  readonly storage: Overview["storage"];
+}
+
+export function Maintenance({ token, storage }: MaintenanceProps): JSX.Element {
+  const [outcome, start] = useMaintenance(token, null);
+  return (
+    <section class="panel" aria-labelledby="maintenance">
+      <div class="panel-head">
+        <h2 id="maintenance">Maintenance</h2>
+        <button type="button" onClick={start} aria-disabled={outcome.kind === "running"}>
+          Maintain open vaults now
+        </button>
+      </div>
+      <p class="hint">
+        {storage === "sqlite"
+          ? "Vaults get it by themselves when nobody writes to them. One that is not open stays " +
+            "as it is: its key is known only while a device is served."
+          : "The vaults are in PostgreSQL, whose own autovacuum looks after them. Here it is the " +
+            "accounts’ file that gets it."}
+      </p>
+      <p role="status" class={outcome.kind === "failed" ? "problem" : "result"}>
+        {sentence(outcome)}
+      </p>
+    </section>
+  );
+}
+
+/** What became of it, as one would say it. */
+export function sentence(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case "none":
+      return "";
+    case "running":
+      return "Under way…";
+    case "failed":
+      return outcome.problem;
+    case "done":
+      return reported(outcome.report);
+  }
+}
+
+function reported(report: MaintenanceReport): string {
+  const { files, not_open: notOpen, left, failed } = report;
+  const freed = report.bytes_before - report.bytes_after;
+  const done = [
+    report.wals_truncated > 0 ? `${several(report.wals_truncated, "WAL")} cut` : "",
+    report.pages_returned > 0 ? `${several(report.pages_returned, "page")} given back` : "",
+    report.compacted > 0 ? `${several(report.compacted, "file")} written anew` : "",
+    freed > 0 ? `${bytes(freed)} freed` : "",
+  ].filter((text) => text !== "");
+  const took = report.duration_ms < 1 ? "under 1 ms" : seconds(report.duration_ms / 1000);
+  const parts = [
+    `${several(files, "file")} looked after in ${took}`,
+    ...(done.length === 0 ? ["nothing was due"] : done),
+  ];
+  const rest = [
+    notOpen > 0 ? `${several(notOpen, "vault")} not open.` : "",
+    left > 0 ? `${several(left, "file")} left for want of time: do it again.` : "",
+    failed > 0 ? `${several(failed, "file")} failed: the server’s log says why.` : "",
+  ];
+  return [`${parts.join(", ")}.`, ...rest].filter((text) => text !== "").join(" ");
+}
+
+function several(number: number, what: string): string {
+  return `${count(number)} ${what}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,111 @@
+/** The page as a whole: what to sign in with, or how the server is. */
+import { useEffect, useState } from "preact/hooks";
+import type { JSX } from "preact";
+
+import { Accounts } from "./accounts";
+import type { Overview } from "./api";
+import { Brand } from "./brand";
+import { Charts } from "./charts";
+import { duration } from "./format";
+import { Maintenance } from "./maintenance";
+import { useSession } from "./session";
+import type { Session, Standing } from "./session";
+import { NoToken, SignIn } from "./sign_in";
+import { Tiles } from "./tiles";
+
+export function Page(): JSX.Element {
+  const session = useSession();
+  const { standing, overview } = session;
+  switch (standing.kind) {
+    case "disabled":
+      return <NoToken onRetry={session.retry} />;
+    case "signed-out":
+      return <SignIn problem={standing.problem} onSignIn={session.signIn} />;
+    case "asking":
+    case "live":
+    case "away":
+      return overview === null ? (
+        <Waiting standing={standing} onRetry={session.retry} />
+      ) : (
+        <Dashboard session={session} overview={overview} />
+      );
+  }
+}
+
+interface WaitingProps {
+  readonly standing: Standing;
+  readonly onRetry: () => void;
+}
+
+function Waiting({ standing, onRetry }: WaitingProps): JSX.Element {
+  return (
+    <main class="narrow">
+      <Brand />
+      <h1>{standing.kind === "away" ? "The server is away" : "Asking the server…"}</h1>
+      {standing.kind === "away" && <Away standing={standing} onRetry={onRetry} />}
+    </main>
+  );
+}
+
+interface DashboardProps {
+  readonly session: Session;
+  readonly overview: Overview;
+}
+
+function Dashboard({ session, overview }: DashboardProps): JSX.Element {
+  const { token, standing, history, retry } = session;
+  const isLive = standing.kind === "live";
+  return (
+    <>
+      <header class="top">
+        <Brand />
+        <p class="facts">
+          <span class={isLive ? "pill ok" : "pill warn"}>
+            <span class="dot" aria-hidden="true" />
+            {isLive ? "Live" : "Away"}
+          </span>
+          <span>Version {overview.version}</span>
+          <span>Up {duration(overview.uptime_ms)}</span>
+          <span>{overview.storage === "postgres" ? "PostgreSQL" : "SQLite, a file per vault"}</span>
+        </p>
+        <button type="button" class="quiet" onClick={session.signOut}>
+          Sign out
+        </button>
+      </header>
+      {standing.kind === "away" && <Away standing={standing} onRetry={retry} />}
+      <main class={isLive ? "" : "stale"}>
+        <h1 class="hidden">How the server is</h1>
+        <Tiles overview={overview} />
+        <Charts history={history} />
+        <Accounts token={token} isLive={isLive} />
+        <Maintenance token={token} storage={overview.storage} />
+      </main>
+    </>
+  );
+}
+
+interface AwayProps {
+  readonly standing: Extract<Standing, { kind: "away" }>;
+  readonly onRetry: () => void;
+}
+
+/** Counts down to the next attempt. */
+function Away({ standing, onRetry }: AwayProps): JSX.Element {
+  const [now, setNow] = useState(() => performance.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(performance.now()), 250);
+    return () => clearInterval(timer);
+  }, []);
+  const rest = Math.max(0, Math.ceil((standing.retryAt - now) / 1000));
+  return (
+    <section class="banner warn" aria-label="Connection">
+      <p role="alert">
+        <strong>{standing.problem}</strong> What is shown is as it was.
+      </p>
+      <p>{rest > 0 ? `Trying again in ${rest} s.` : "Trying again…"}</p>
+      <button type="button" onClick={onRetry}>
+        Try now
+      </button>
+    </section>
+  );
+}

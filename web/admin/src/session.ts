@@ -1,0 +1,139 @@
+/**
+ * The token and what the server says of it, once a second.
+ *
+ * Always so:
+ * - The token is in this tab's session storage and nowhere else; signing out forgets it.
+ * - One question is under way at a time. After a failure pauses double, up to half a minute.
+ */
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+
+import { isEnabled, overview, Refused } from "./api";
+import type { Overview } from "./api";
+import { EMPTY, plus } from "./history";
+import type { History } from "./history";
+
+const KEY = "warren-admin-token";
+const STEP_MS = 1_000;
+const PAUSE_MS_MAX = 30_000;
+
+/** How the page stands with the server. */
+export type Standing =
+  | { readonly kind: "asking" }
+  /** No token, or a wrong one, of which `problem` tells. */
+  | { readonly kind: "signed-out"; readonly problem: string | null }
+  /** The server has no operator's token. */
+  | { readonly kind: "disabled"; readonly problem: null }
+  | { readonly kind: "live" }
+  /** `retryAt` by the page's clock. */
+  | { readonly kind: "away"; readonly problem: string; readonly retryAt: number };
+
+export interface Session {
+  readonly token: string;
+  readonly standing: Standing;
+  /** The newest answer; kept while the server is away. */
+  readonly overview: Overview | null;
+  readonly history: History;
+  readonly signIn: (token: string) => void;
+  readonly signOut: () => void;
+  /** Asks now, instead of waiting. */
+  readonly retry: () => void;
+}
+
+interface Known {
+  readonly standing: Standing;
+  readonly overview: Overview | null;
+  readonly history: History;
+}
+
+const NOTHING: Known = { standing: { kind: "asking" }, overview: null, history: EMPTY };
+
+export function useSession(): Session {
+  const [token, setToken] = useState(() => sessionStorage.getItem(KEY) ?? "");
+  const [round, setRound] = useState(0);
+  const [known, setKnown] = useState<Known>(NOTHING);
+  const failures = useRef(0);
+
+  useEffect(() => {
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const step = async (): Promise<void> => {
+      const pause = await ask(token, failures, (change) => {
+        if (!isOver) {
+          setKnown(change);
+        }
+      });
+      if (!isOver && pause !== null) {
+        timer = setTimeout(() => void step(), pause);
+      }
+    };
+    void step();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [token, round]);
+
+  const signIn = useCallback((text: string) => {
+    sessionStorage.setItem(KEY, text);
+    failures.current = 0;
+    setKnown(NOTHING);
+    setToken(text);
+    setRound((number) => number + 1);
+  }, []);
+  const signOut = useCallback(() => {
+    sessionStorage.removeItem(KEY);
+    setKnown({ ...NOTHING, standing: { kind: "signed-out", problem: null } });
+    setToken("");
+  }, []);
+  const retry = useCallback(() => setRound((number) => number + 1), []);
+  return { token, ...known, signIn, signOut, retry };
+}
+
+/** Asks once. Returns after how many milliseconds to ask again; null for not at all. */
+async function ask(
+  token: string,
+  failures: { current: number },
+  tell: (change: (known: Known) => Known) => void,
+): Promise<number | null> {
+  try {
+    if (token === "") {
+      const kind = (await isEnabled()) ? "signed-out" : "disabled";
+      tell(() => ({ ...NOTHING, standing: { kind, problem: null } }));
+      return null;
+    }
+    const answer = await overview(token);
+    failures.current = 0;
+    const sample = { at: performance.now(), overview: answer };
+    tell((known) => ({
+      standing: { kind: "live" },
+      overview: answer,
+      history: plus(known.history, sample),
+    }));
+    return STEP_MS;
+  } catch (error) {
+    const refused =
+      error instanceof Refused ? error : new Refused("other", "This page has a fault.");
+    switch (refused.kind) {
+      case "disabled":
+        tell(() => ({ ...NOTHING, standing: { kind: "disabled", problem: null } }));
+        return null;
+      case "token": {
+        sessionStorage.removeItem(KEY);
+        const problem = "This is not the operator’s token.";
+        tell(() => ({ ...NOTHING, standing: { kind: "signed-out", problem } }));
+        return null;
+      }
+      case "wait":
+      case "away":
+      case "other": {
+        const growing = Math.min(STEP_MS * 2 ** failures.current, PAUSE_MS_MAX);
+        failures.current += 1;
+        const pause = Math.max(growing, (refused.retryAfter ?? 0) * 1000);
+        const retryAt = performance.now() + pause;
+        const problem = refused.message;
+        tell((known) => ({ ...known, standing: { kind: "away", problem, retryAt } }));
+        return pause;
+      }
+    }
+  }
+}

@@ -1,0 +1,156 @@
+/** The accounts' table. On a narrow screen it keeps what is asked for most. */
+import type { JSX } from "preact";
+
+import type { Account, AccountList, Selection, Sort } from "./api";
+import { ago, bytes, count, date, dateTime, percent } from "./format";
+import { sentence, useMaintenance } from "./maintenance";
+
+interface Column {
+  readonly name: string;
+  readonly sort: Sort | null;
+  readonly kind: "" | "number" | "wide" | "number wide";
+}
+
+const COLUMNS: readonly Column[] = [
+  { name: "Login", sort: "login", kind: "" },
+  { name: "Devices", sort: "clients", kind: "number" },
+  { name: "Size", sort: "bytes", kind: "number" },
+  { name: "WAL", sort: null, kind: "number wide" },
+  { name: "Fragmentation", sort: null, kind: "number wide" },
+  { name: "Last seen", sort: null, kind: "" },
+  { name: "Created", sort: "created", kind: "wide" },
+  { name: "Limits", sort: null, kind: "wide" },
+];
+
+interface TableProps {
+  readonly token: string;
+  readonly list: AccountList;
+  readonly selection: Selection;
+  readonly onSort: (sort: Sort) => void;
+}
+
+export function Table({ token, list, selection, onSort }: TableProps): JSX.Element {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            {COLUMNS.map((column) => (
+              <Head key={column.name} column={column} selection={selection} onSort={onSort} />
+            ))}
+            <th scope="col" class="action">
+              <span class="hidden">Maintenance</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.accounts.map((account) => (
+            <Row key={account.login} token={token} account={account} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface HeadProps {
+  readonly column: Column;
+  readonly selection: Selection;
+  readonly onSort: (sort: Sort) => void;
+}
+
+function Head({ column, selection, onSort }: HeadProps): JSX.Element {
+  const { name, sort, kind } = column;
+  if (sort === null) {
+    return (
+      <th scope="col" class={kind}>
+        {name}
+      </th>
+    );
+  }
+  const isSorted = selection.sort === sort;
+  const order = selection.descending ? "descending" : "ascending";
+  return (
+    <th scope="col" class={kind} aria-sort={isSorted ? order : "none"}>
+      <button type="button" class="sort" onClick={() => onSort(sort)}>
+        {name}
+        <span aria-hidden="true" class="arrow">
+          {isSorted ? (selection.descending ? "↓" : "↑") : ""}
+        </span>
+      </button>
+    </th>
+  );
+}
+
+interface RowProps {
+  readonly token: string;
+  readonly account: Account;
+}
+
+function Row({ token, account }: RowProps): JSX.Element {
+  const [outcome, start] = useMaintenance(token, account.login);
+  const said = sentence(outcome);
+  const { bytes: size, wal_bytes: wal, fragmentation } = account;
+  return (
+    <tr>
+      <th scope="row" class="login">
+        {account.login}
+        {account.vaults > 1 && <span class="note">{count(account.vaults)} vaults</span>}
+        {said !== "" && (
+          <span role="status" class={outcome.kind === "failed" ? "problem note" : "note"}>
+            {said}
+          </span>
+        )}
+      </th>
+      <td class="number">{count(account.clients)}</td>
+      <td class="number">{size === null ? "–" : bytes(size)}</td>
+      <td class="number wide">{wal === null ? "–" : bytes(wal)}</td>
+      <td class="number wide">{fragmentation === null ? "–" : percent(fragmentation)}</td>
+      <td>
+        <Seen account={account} />
+      </td>
+      <td class="wide">
+        <time title={dateTime(account.created_ms)}>{date(account.created_ms)}</time>
+      </td>
+      <td class="wide">{limits(account)}</td>
+      <td class="action">
+        <button
+          type="button"
+          class="small"
+          disabled={account.vaults_open === 0}
+          title={account.vaults_open === 0 ? "No vault of this account is open" : undefined}
+          aria-label={`Maintain the vaults of ${account.login}`}
+          aria-disabled={outcome.kind === "running"}
+          onClick={start}
+        >
+          Maintain
+        </button>
+      </td>
+    </tr>
+  );
+}
+
+/** By the vault, if it is open; else by when its files were changed, which is about the same. */
+function Seen({ account }: { readonly account: Account }): JSX.Element {
+  const then = account.seen_ms ?? account.changed_ms;
+  if (then === null || account.clients === 0) {
+    return <span>{account.clients === 0 ? "never" : "–"}</span>;
+  }
+  const about = account.seen_ms === null ? "about " : "";
+  return (
+    <time title={dateTime(then)}>
+      {about}
+      {ago(then, Date.now())}
+    </time>
+  );
+}
+
+function limits({ limits: own }: Account): string {
+  const parts = [
+    own.messages_max === null ? "" : `${count(own.messages_max)} messages`,
+    own.bytes_max === null ? "" : bytes(own.bytes_max),
+    own.clients_max === null ? "" : `${count(own.clients_max)} devices`,
+  ];
+  const set = parts.filter((part) => part !== "");
+  return set.length === 0 ? "server’s" : set.join(", ");
+}

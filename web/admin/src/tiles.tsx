@@ -1,0 +1,75 @@
+/** The numbers of this moment. */
+import type { JSX } from "preact";
+
+import type { Overview } from "./api";
+import { bytes, count, percent, seconds } from "./format";
+
+interface Tile {
+  readonly name: string;
+  readonly value: string;
+  readonly note: string;
+}
+
+interface TilesProps {
+  readonly overview: Overview;
+}
+
+export function Tiles({ overview }: TilesProps): JSX.Element {
+  return (
+    <section aria-label="Now">
+      <dl class="tiles">
+        {tiles(overview).map((tile) => (
+          <div class="tile" key={tile.name}>
+            <dt>{tile.name}</dt>
+            <dd class="value">{tile.value}</dd>
+            <dd class="note">{tile.note}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function tiles(overview: Overview): readonly Tile[] {
+  const { files, open } = overview;
+  const read = open.longest_read_ms / 1000;
+  const devices = overview.clients === 1 ? "1 device" : `${count(overview.clients)} devices`;
+  return [
+    { name: "Accounts", value: count(overview.accounts), note: devices },
+    {
+      name: "Vaults",
+      value: count(overview.vaults),
+      note: files === null ? "rows in PostgreSQL" : `${count(open.count)} open`,
+    },
+    {
+      name: "Size on disk",
+      value: files === null ? "–" : bytes(files.bytes + files.wal_bytes),
+      note: files === null ? "kept by PostgreSQL" : `${bytes(files.bytes)} without WALs`,
+    },
+    {
+      name: "WAL",
+      value: files === null ? "–" : bytes(files.wal_bytes),
+      note: `largest ${bytes(open.wal_bytes_max)}`,
+    },
+    {
+      name: "Fragmentation",
+      value: open.count === 0 ? "–" : percent(open.fragmentation_max),
+      note: open.count === 0 ? "no vault open" : `worst; ${bytes(open.free_bytes)} free`,
+    },
+    {
+      name: "Connections",
+      value: count(overview.connections),
+      note: `of ${count(overview.connections_max)}`,
+    },
+    {
+      name: "Listeners",
+      value: count(overview.listeners),
+      note: `of ${count(overview.listeners_max)}`,
+    },
+    {
+      name: "Memory for pages",
+      value: bytes(open.cache_bytes),
+      note: read > 0 ? `longest read ${seconds(read)}` : "no read under way",
+    },
+  ];
+}

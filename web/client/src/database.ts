@@ -1,0 +1,239 @@
+/** The tab's side of a database: what `open` gives. */
+import type {
+  Database,
+  ErrorInfo,
+  LiveQuery,
+  OpenOptions,
+  Queries,
+  Result,
+  Row,
+  SqlValue,
+  Status,
+  Unsubscribe,
+} from "./api.js";
+import { WarrenError } from "./api.js";
+import { asking, type Asking } from "./asking.js";
+import type { Answered, CallName, Given, Preparation } from "./calls.js";
+import { systemClock } from "./clock.js";
+import { failure, toWarrenError } from "./errors.js";
+import { lives, type Lives } from "./live.js";
+import { newPeer } from "./messages.js";
+import { observable, type Source } from "./observable.js";
+import { unpack } from "./packed.js";
+import { checked, fromTemplate, type Statement } from "./statement.js";
+import { openTab, type Assets, type Tab } from "./tab.js";
+
+const UNKNOWN: Status = {
+  storage: "opfs",
+  isOwner: false,
+  sealed: false,
+  unsent: 0,
+  sync: { phase: "local" },
+};
+
+/**
+ * Opens a database, or makes it: when this returns, its tables are there.
+ *
+ * @example
+ * const db = await open({
+ *   name: "notes",
+ *   schema: "CREATE TABLE note (id TEXT PRIMARY KEY, text TEXT NOT NULL)",
+ *   track: ["note"],
+ * });
+ * db.live`SELECT id, text FROM note ORDER BY id`((rows) => show(rows));
+ * await db.sql`INSERT INTO note VALUES (${crypto.randomUUID()}, ${text})`;
+ */
+export async function open(options: OpenOptions): Promise<Database> {
+  const preparation = toPreparation(options);
+  const tab = newPeer();
+  const asks = asking(tab, systemClock);
+  const status = observable(UNKNOWN);
+  const live = lives((statement) => asks.ask("read", statement).answer);
+  let ready = (): void => undefined;
+  let refuse = (_: WarrenError): void => undefined;
+  const prepared = new Promise<void>((resolve, reject) => {
+    ready = resolve;
+    refuse = reject;
+  });
+  let stood = (): void => undefined;
+  const told = new Promise<void>((resolve) => {
+    stood = resolve;
+  });
+  // Where the tab cannot even be linked, nobody waits for this.
+  prepared.catch(() => undefined);
+  const failed = (error: ErrorInfo): void => {
+    refuse(failureOf(error));
+    asks.end(error);
+    status.set({ ...status.value, sync: { phase: "failed", error } });
+  };
+  let isOwner = false;
+  const link = await openTab({
+    name: options.name,
+    tab,
+    key: options.key,
+    assets: toAssets(options),
+    clock: systemClock,
+    locks: (navigator as { locks?: LockManager }).locks,
+    onOwner(id, post, isOwn) {
+      isOwner = isOwn;
+      asks.moveTo(id, post, () => {
+        const { answer } = asks.ask("prepare", preparation);
+        answer.then(ready, (thrown: unknown) => failed(toWarrenError(thrown)));
+      });
+      // What was written while there was no owner, nobody told.
+      live.changedAll();
+    },
+    onStatus: (own) => {
+      status.set({ ...own, isOwner });
+      stood();
+    },
+    onChanged: live.changed,
+    onAnswer: asks.hear,
+    onFailed: failed,
+  });
+  try {
+    await prepared;
+    await told;
+  } catch (thrown) {
+    await link.close();
+    throw thrown;
+  }
+  return database({ options, server: preparation.server, asks, status, live, link });
+}
+
+function failureOf(error: ErrorInfo): WarrenError {
+  return new WarrenError(error.code, error.message);
+}
+
+function toPreparation(options: OpenOptions): Preparation {
+  if (!/^[a-z0-9_-]{1,64}$/.test(options.name)) {
+    const rule = "a database's name has 1 to 64 of a–z, 0–9, - and _";
+    throw failure("invalid_argument", `${rule}: "${options.name}"`);
+  }
+  if (options.key instanceof Uint8Array && options.key.length !== 32) {
+    throw failure("invalid_argument", `a key has 32 bytes, and this ${options.key.length}`);
+  }
+  return {
+    schema: typeof options.schema === "string" ? [options.schema] : options.schema,
+    track: options.track ?? [],
+    server: (options.server ?? location.origin).replace(/\/+$/, ""),
+    autoSync: options.autoSync ?? true,
+  };
+}
+
+function toAssets({ assets }: OpenOptions): Assets {
+  const at = (given: string | URL | undefined, name: string): string =>
+    new URL(given ?? new URL(name, import.meta.url), location.href).href;
+  return {
+    worker: at(assets?.worker, "./worker.js"),
+    engine: at(assets?.engine, "./replica.js"),
+    wasm: at(assets?.wasm, "./replica_bg.wasm"),
+  };
+}
+
+interface Parts {
+  readonly options: OpenOptions;
+  readonly server: string;
+  readonly asks: Asking;
+  readonly status: Source<Status>;
+  readonly live: Lives;
+  readonly link: Tab;
+}
+
+type Ask = <K extends CallName>(name: K, given: Given<K>) => Promise<Answered<K>>;
+
+function database({ options, server, asks, status, live, link }: Parts): Database {
+  const ask: Ask = (name, given) => asks.ask(name, given).answer;
+  return {
+    name: options.name,
+    status,
+    ...queries(
+      (statement) => ask("run", statement),
+      (given) => ask("runMany", given),
+    ),
+    live: (text, ...values) => liveQuery(live, fromTemplate(text, values)),
+    liveQuery: (sql, parameters = []) => liveQuery(live, checked(sql, parameters)),
+    transaction: (work) => transaction(asks, work),
+    track: (...tables) => ask("track", { tables }),
+    sync: ({ onProgress, signal } = {}) =>
+      asks.ask("sync", undefined, { onProgress, signal }).answer,
+    signUp: (credentials) => ask("signUp", { ...credentials, server }),
+    signIn: (credentials) => ask("signIn", { ...credentials, server }),
+    signOut: () => ask("signOut", undefined),
+    changePassword: (change) => ask("changePassword", change),
+    devices: () => ask("devices", undefined),
+    revoke: (deviceId) => ask("revoke", { deviceId }),
+    phrase: () => ask("phrase", undefined),
+    createPhrase: () => ask("createPhrase", undefined),
+    usePhrase: (words) => ask("usePhrase", { words }),
+    history: (table, ...key) => ask("history", { table, key }),
+    conflicts: () => ask("conflicts", undefined),
+    restore: (conflictId) => ask("restore", { conflictId }),
+    receipt: () => ask("receipt", undefined),
+    export: () => ask("export", undefined),
+    import: (file) => ask("import", { file }),
+    async close() {
+      live.end();
+      asks.end({ code: "closed", message: `the database ${options.name} was closed` });
+      await link.close();
+    },
+  };
+}
+
+function liveQuery<T extends Row>(live: Lives, statement: Statement): LiveQuery<T> {
+  const subscribe = (
+    onRows: (rows: readonly T[]) => void,
+    onError?: (error: WarrenError) => void,
+  ): Unsubscribe => live.subscribe(statement, onRows, onError);
+  return Object.assign(subscribe, statement);
+}
+
+function queries(
+  run: (statement: Statement) => Promise<Answered<"run">>,
+  runMany: (given: Given<"runMany">) => Promise<number>,
+): Queries {
+  const query = async <T extends Row>(statement: Statement): Promise<Result<T>> => {
+    const packed = await run(statement);
+    return { rows: unpack<T>(packed), changes: packed.changes };
+  };
+  return {
+    async sql<T extends Row>(text: TemplateStringsArray, ...values: SqlValue[]) {
+      return (await query<T>(fromTemplate(text, values))).rows;
+    },
+    async query<T extends Row>(sql: string, parameters: readonly SqlValue[] = []) {
+      return query<T>(checked(sql, parameters));
+    },
+    async executeMany(sql, parameters) {
+      parameters.forEach((list) => checked(sql, list));
+      return runMany({ sql, parameters });
+    },
+  };
+}
+
+async function transaction<T>(asks: Asking, work: (tx: Queries) => Promise<T>): Promise<T> {
+  const { number, answer } = asks.ask("begin", undefined);
+  await answer;
+  const owners = asks.owners();
+  const ask: Ask = (name, given) => {
+    if (asks.owners() !== owners) {
+      const message = "the tab that held the file is gone: nothing of the transaction was done";
+      return Promise.reject(failure("owner_lost", message));
+    }
+    return asks.ask(name, given).answer;
+  };
+  let result: T;
+  try {
+    result = await work(
+      queries(
+        (statement) => ask("runIn", { ...statement, transaction: number }),
+        (given) => ask("runManyIn", { ...given, transaction: number }),
+      ),
+    );
+  } catch (thrown) {
+    // Where that fails the transaction has ended already; what went wrong first is told.
+    await ask("rollback", { transaction: number }).catch(() => undefined);
+    throw thrown;
+  }
+  await ask("commit", { transaction: number });
+  return result;
+}

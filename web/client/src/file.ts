@@ -1,0 +1,80 @@
+/**
+ * The open file: the wasm module's replica with this package's types, and nothing left behind in
+ * the module's memory.
+ */
+import type {
+  Conflict,
+  Credentials,
+  HistoryEntry,
+  Progress,
+  Receipt,
+  SqlValue,
+  SyncReport,
+} from "./api.js";
+import type { EngineModule, PackedRows, Replica, Turns } from "./engine.js";
+import { toConflicts, toHistory, toReceipt, toReport, toStatus, type StatusJson } from "./json.js";
+import { toLiteral } from "./literal.js";
+import { detached } from "./packed.js";
+
+type AsItIs = Pick<
+  Replica,
+  | "runMany" | "inTransaction" | "tablesRead" | "takeChanged" | "track" | "signOut" | "token"
+  | "listen" | "restore" | "phrase" | "createPhrase" | "usePhrase" | "export" | "import" | "close"
+>;
+
+export interface OpenFile extends AsItIs {
+  run(sql: string, parameters: readonly SqlValue[]): PackedRows;
+  signIn(credentials: Credentials, server: string, turns: Turns): Promise<void>;
+  sync(
+    onProgress: (progress: Progress) => void,
+    signal: AbortSignal,
+    turns: Turns,
+  ): Promise<SyncReport>;
+  status(): StatusJson;
+  receipt(turns: Turns): Promise<Receipt>;
+  history(table: string, key: readonly SqlValue[]): HistoryEntry[];
+  conflicts(): Conflict[];
+}
+
+/** Requests that are not a sync end by the transport's own time-out. */
+const never = new AbortController().signal;
+
+export async function openFile(
+  engine: EngineModule,
+  name: string,
+  key: Uint8Array | string | undefined,
+  inMemory: boolean,
+): Promise<OpenFile> {
+  const replica = await engine.openReplica(name, key, inMemory);
+  return {
+    run: (sql, parameters) => detached(replica.run(sql, parameters)),
+    runMany: (sql, parameters) => replica.runMany(sql, parameters),
+    inTransaction: () => replica.inTransaction(),
+    tablesRead: (sql) => replica.tablesRead(sql),
+    takeChanged: () => replica.takeChanged(),
+    track: (tables) => replica.track(tables),
+    signIn({ login, password, device }, server, turns) {
+      const request = new engine.SignIn(server, login, password, device ?? "");
+      return replica.signIn(request, never, turns);
+    },
+    signOut: () => replica.signOut(),
+    token: () => replica.token(),
+    async sync(onProgress, signal, turns) {
+      const tell = (stage: Progress["stage"], done: number, total: number): void =>
+        onProgress({ stage, done, total });
+      return toReport(await replica.sync(tell, signal, turns));
+    },
+    listen: (onState, signal, turns) => replica.listen(onState, signal, turns),
+    status: () => toStatus(replica.status()),
+    receipt: async (turns) => toReceipt(await replica.receipt(never, turns)),
+    history: (table, rowKey) => toHistory(replica.history(table, rowKey.map(toLiteral))),
+    conflicts: () => toConflicts(replica.conflicts()),
+    restore: (id) => replica.restore(id),
+    phrase: () => replica.phrase(),
+    createPhrase: () => replica.createPhrase(),
+    usePhrase: (words) => replica.usePhrase(words),
+    export: () => replica.export(),
+    import: (file) => replica.import(file),
+    close: () => replica.close(),
+  };
+}

@@ -1,0 +1,4 @@
+/** `@warren/client`: ordinary SQL that syncs, in a web page. */
+export * from "./api.js";
+export { open } from "./database.js";
+export type { ClientCode } from "./errors.js";

@@ -1,0 +1,135 @@
+/** From the JSON that `warren --json` and the server speak to this package's types. */
+import type { Conflict, Device, HistoryEntry, Receipt, Row, SyncReport } from "./api.js";
+import { fromLiterals } from "./literal.js";
+
+/** Of `Replica.status`. */
+export interface StatusJson {
+  readonly sealed: boolean;
+  /** Messages that the server has not acknowledged. */
+  readonly unsent: number;
+  /** Changes that the triggers noted and that are no messages yet. */
+  readonly noted: number;
+  readonly remote: RemoteJson | null;
+}
+
+interface RemoteJson {
+  readonly server: string;
+  readonly login: string;
+  /** 0 if never. */
+  readonly synced_ms: number;
+  readonly equal: boolean;
+}
+
+export function toStatus(json: string): StatusJson {
+  return JSON.parse(json) as StatusJson;
+}
+
+interface ReportJson {
+  readonly sent: number;
+  readonly received: number;
+  readonly equal: boolean;
+  readonly repaired: boolean;
+  readonly refused: { readonly by_reason: Readonly<Record<string, number>> };
+}
+
+export function toReport(json: string): SyncReport {
+  const { sent, received, equal, repaired, refused } = JSON.parse(json) as ReportJson;
+  const count = Object.values(refused.by_reason).reduce((sum, of) => sum + of, 0);
+  return { sent, received, equal, repaired, refused: count };
+}
+
+/** As in Format 3. */
+export interface ClientJson {
+  readonly client_id: string;
+  readonly name: string;
+  readonly current: boolean;
+  readonly seen_ms: number;
+  readonly created_ms: number;
+  readonly unsent: number;
+  readonly behind: number;
+}
+
+export function toDevice(json: ClientJson): Device {
+  return {
+    id: json.client_id,
+    name: json.name,
+    isCurrent: json.current,
+    seenMs: json.seen_ms,
+    createdMs: json.created_ms,
+    unsent: json.unsent,
+    behind: json.behind,
+  };
+}
+
+interface ReceiptJson {
+  readonly server_count: number;
+  readonly known_count: number;
+  readonly to_send: number;
+  readonly to_fetch: number;
+  readonly equal: boolean;
+  readonly clients: readonly ClientJson[];
+}
+
+export function toReceipt(json: string): Receipt {
+  const receipt = JSON.parse(json) as ReceiptJson;
+  return {
+    serverCount: receipt.server_count,
+    knownCount: receipt.known_count,
+    toSend: receipt.to_send,
+    toFetch: receipt.to_fetch,
+    equal: receipt.equal,
+    devices: receipt.clients.map(toDevice),
+  };
+}
+
+interface HistoryJson {
+  readonly timestamp: string;
+  readonly at_ms: number;
+  readonly device: string;
+  readonly deleted: boolean;
+  readonly cells: readonly { readonly column: string; readonly value: string }[];
+}
+
+export function toHistory(json: string): HistoryEntry[] {
+  return (JSON.parse(json) as HistoryJson[]).map((entry) => ({
+    timestamp: entry.timestamp,
+    timeMs: entry.at_ms,
+    device: entry.device,
+    deleted: entry.deleted,
+    cells: Object.assign({}, ...entry.cells.map(({ column, value }) => cell(column, value))) as Row,
+  }));
+}
+
+interface ConflictJson {
+  readonly id: string;
+  readonly table: string;
+  readonly key: string;
+  readonly column: string | null;
+  readonly lost: EditJson;
+  readonly winner: EditJson;
+}
+
+interface EditJson {
+  readonly at_ms: number;
+  readonly device: string;
+  readonly deleted: boolean;
+  readonly value: string | null;
+}
+
+export function toConflicts(json: string): Conflict[] {
+  return (JSON.parse(json) as ConflictJson[]).map(({ id, table, key, column, lost, winner }) => ({
+    id,
+    table,
+    key: fromLiterals(key),
+    device: lost.device,
+    timeMs: lost.at_ms,
+    lost: cell(column, lost.value),
+    kept: cell(column, winner.value),
+    lostDeleted: lost.deleted,
+    keptDeleted: winner.deleted,
+  }));
+}
+
+function cell(column: string | null, literal: string | null): Row {
+  return column === null || literal === null ? {} : { [column]: fromLiterals(literal)[0] ?? null };
+}

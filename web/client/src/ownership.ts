@@ -1,0 +1,292 @@
+/**
+ * A worker's way to the file: it waits for the lock, opens the file, serves the tabs, and gives all
+ * free when it is told to.
+ *
+ * Invariants:
+ * - The file is open only while this worker holds the database's lock.
+ * - Whoever waits is granted the lock when its holder ends, however it ends: nobody polls.
+ */
+import { systemClock, type Clock } from "./clock.js";
+import { errorInfo, failure, toWarrenError } from "./errors.js";
+import type { EngineModule } from "./engine.js";
+import { openFile, type OpenFile } from "./file.js";
+import { inbox, type Inbox } from "./inbox.js";
+import { allChannel, lifeLock, ownerLock, peerChannel } from "./messages.js";
+import type { FromWorker, OwnStatus, Start, ToAll, ToOwner } from "./messages.js";
+import { owner, type Owner } from "./owner.js";
+
+/** A killed owner's file handles are freed a moment after its lock. */
+const STORAGE_BUSY_MS_MAX = 10_000;
+const STORAGE_BUSY_PAUSE_MS = 20;
+/** Until a worker that does not own the file gets the engine ready. */
+const PRELOAD_MS = 1_000;
+/** Until a worker that could not open the file, for a passing reason, tries again. */
+const RETRY_MS = 1_000;
+
+const NO_OPFS = "this browser keeps no files for this page (a private window?): the database is in "
+  + "memory, and lost when the tab that holds it closes";
+const NO_LOCKS = "this browser cannot share a file between tabs (the page is not in a secure "
+  + "context?): the database is in memory, for this tab alone, and lost when it closes";
+
+/** The wasm module: loaded once a worker. */
+export interface Engines {
+  /** Gets it here and compiles it, so that `load` needs no network. */
+  preload(): Promise<void>;
+  load(): Promise<EngineModule>;
+}
+
+export interface OwnershipParts {
+  readonly start: Start;
+  readonly engines: Engines;
+  readonly locks: Pick<LockManager, "request" | "query"> | undefined;
+  post(message: FromWorker, transfer: readonly ArrayBuffer[]): void;
+  readonly clock?: Clock;
+  /** Tests see to it that nothing is heard of a dead worker. */
+  readonly channel?: (name: string) => BroadcastChannel;
+}
+
+export interface Ownership {
+  /** A call of this worker's own tab. */
+  take(message: ToOwner): void;
+  online(): void;
+  /** Gives the file free, or does not wait for it any more. */
+  close(): Promise<void>;
+}
+
+interface Opened {
+  readonly file: OpenFile;
+  readonly storage: OwnStatus["storage"];
+  readonly warning?: string;
+}
+
+export function ownership(parts: OwnershipParts): Ownership {
+  const { start, locks, engines } = parts;
+  const clock = parts.clock ?? systemClock;
+  const channel = parts.channel ?? ((name: string) => new BroadcastChannel(name));
+  /** Aborted when this worker is no longer to hold the file, or to wait for it. */
+  const claimed = new AbortController();
+  let present: { readonly owner: Owner; readonly calls: Inbox<ToOwner> } | undefined;
+
+  async function keepClaiming(signal: AbortSignal): Promise<void> {
+    const cancelPreload = clock.after(PRELOAD_MS, () => void engines.preload());
+    try {
+      while (!signal.aborted) {
+        const isOver = await claimOnce(signal);
+        if (isOver) {
+          return;
+        }
+        await pause(RETRY_MS, signal);
+      }
+    } finally {
+      cancelPreload();
+    }
+  }
+
+  /** Whether there is nothing to try again. */
+  async function claimOnce(signal: AbortSignal): Promise<boolean> {
+    try {
+      if (locks === undefined) {
+        await own(signal);
+      } else {
+        await locks.request(ownerLock(start.name), { signal }, () => own(signal));
+      }
+      return true;
+    } catch (thrown) {
+      if (signal.aborted) {
+        return true;
+      }
+      const error = errorInfo(thrown);
+      if (error.code === "engine_unavailable" || error.code === "storage_busy") {
+        return false;
+      }
+      parts.post({ kind: "failed", error }, []);
+      return true;
+    }
+  }
+
+  async function own(signal: AbortSignal): Promise<void> {
+    const opened = await open(signal);
+    try {
+      await serve(opened, signal);
+    } finally {
+      present = undefined;
+      opened.file.close();
+    }
+  }
+
+  async function open(signal: AbortSignal): Promise<Opened> {
+    const engine = await engines.load();
+    if (!start.hasLocks) {
+      const file = await openFile(engine, start.name, start.key, true);
+      return { file, storage: "memory", warning: NO_LOCKS };
+    }
+    const untilMs = clock.now() + STORAGE_BUSY_MS_MAX;
+    for (;;) {
+      try {
+        const file = await openFile(engine, start.name, start.key, false);
+        return { file, storage: "opfs" };
+      } catch (thrown) {
+        const error = toWarrenError(thrown);
+        if (error.code === "storage_unavailable") {
+          const file = await openFile(engine, start.name, start.key, true);
+          return { file, storage: "memory", warning: NO_OPFS };
+        }
+        if (error.code !== "storage_busy" || clock.now() > untilMs || signal.aborted) {
+          throw error;
+        }
+        await pause(STORAGE_BUSY_PAUSE_MS, signal);
+      }
+    }
+  }
+
+  async function serve(opened: Opened, signal: AbortSignal): Promise<void> {
+    const all = channel(allChannel(start.name));
+    const calls = channel(peerChannel(start.name, start.worker));
+    const tabs = new Map<string, BroadcastChannel>();
+    const ended = new AbortController();
+    const living = await livingPeers();
+    const channelOf = (tab: string): BroadcastChannel => {
+      const known = tabs.get(tab) ?? channel(peerChannel(start.name, tab));
+      tabs.set(tab, known);
+      return known;
+    };
+    const mine = owner({
+      ...opened,
+      id: start.worker,
+      clock,
+      say(tab, message, transfer) {
+        if (tab === start.tab) {
+          parts.post(message, transfer);
+        } else {
+          channelOf(tab).postMessage(message);
+        }
+      },
+      tell: (message) => all.postMessage(message),
+      watch: (tab, onGone) => {
+        watch(tab, ended.signal, () => {
+          tabs.get(tab)?.close();
+          tabs.delete(tab);
+          onGone();
+        });
+      },
+      broken: (error) => parts.post({ kind: "broken", error }, []),
+    });
+    mine.keepNotesOf([...living, start.tab]);
+    const asked = inbox<ToOwner>((message) => mine.take(message));
+    calls.onmessage = (event: MessageEvent<ToOwner>) => asked.put(event.data);
+    all.onmessage = (event: MessageEvent<ToAll>) => {
+      if (event.data.kind === "where") {
+        mine.announce();
+      }
+    };
+    present = { owner: mine, calls: asked };
+    mine.announce();
+    await aborted(signal);
+    try {
+      await mine.stop();
+    } finally {
+      ended.abort();
+      asked.close();
+      [all, calls, ...tabs.values()].forEach((one) => one.close());
+    }
+  }
+
+  /** Who holds a life lock of this database. */
+  async function livingPeers(): Promise<string[]> {
+    const held = (await locks?.query())?.held ?? [];
+    const prefix = lifeLock(start.name, "");
+    return held.flatMap(({ name }) =>
+      name?.startsWith(prefix) === true ? [name.slice(prefix.length)] : [],
+    );
+  }
+
+  function watch(tab: string, signal: AbortSignal, onGone: () => void): void {
+    if (locks === undefined || tab === start.tab) {
+      return;
+    }
+    const over = locks.request(lifeLock(start.name, tab), { signal }, onGone);
+    // Aborted: this worker is not the owner any more.
+    over.catch(() => undefined);
+  }
+
+  const claiming = keepClaiming(claimed.signal);
+
+  return {
+    take(message) {
+      // What comes before it is the owner, or after, is asked again of the next one.
+      present?.calls.put(message);
+    },
+    online: () => present?.owner.online(),
+    async close() {
+      claimed.abort();
+      await claiming;
+    },
+  };
+
+  function pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = clock.after(ms, resolve);
+      signal.addEventListener("abort", () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve();
+    }
+    signal.addEventListener("abort", () => resolve());
+  });
+}
+
+/** From where the generated module and the wasm are. */
+export function enginesAt(engine: string, wasm: string): Engines {
+  let getting: Promise<readonly [EngineModule, WebAssembly.Module]> | undefined;
+  let loading: Promise<EngineModule> | undefined;
+
+  async function get(): Promise<readonly [EngineModule, WebAssembly.Module]> {
+    const code = import(engine) as Promise<EngineModule>;
+    try {
+      return await Promise.all([code, compile(wasm)]);
+    } catch (thrown) {
+      getting = undefined;
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      throw failure("engine_unavailable", `${wasm} could not be loaded: ${why}`);
+    }
+  }
+
+  async function load(): Promise<EngineModule> {
+    getting ??= get();
+    try {
+      const [code, module] = await getting;
+      await code.default({ module_or_path: module });
+      return code;
+    } catch (thrown) {
+      loading = undefined;
+      throw thrown;
+    }
+  }
+
+  return {
+    async preload() {
+      getting ??= get();
+      // If it did not work, `load` tries again, and says so.
+      await getting.catch(() => undefined);
+    },
+    load: () => (loading ??= load()),
+  };
+}
+
+async function compile(wasm: string): Promise<WebAssembly.Module> {
+  const answer = await fetch(wasm);
+  if (!answer.ok) {
+    throw new Error(`status ${answer.status}`);
+  }
+  return answer.headers.get("content-type") === "application/wasm"
+    ? WebAssembly.compileStreaming(answer)
+    : WebAssembly.compile(await answer.arrayBuffer());
+}

@@ -1,0 +1,288 @@
+/**
+ * When to sync, and how it stands: by itself after changes here and there, when the network is
+ * back, after a sign-in; with growing pauses while the server is away; and when somebody asks.
+ *
+ * Invariants:
+ * - One sync at a time; what asks meanwhile gets one that began after it asked.
+ * - A refusal that only somebody can change stops the trying, until somebody asks or signs in.
+ * - What needs the file without a sync interrupts it; it goes on after that from where it was.
+ */
+import type { ErrorInfo, Progress, SyncReport, SyncState } from "./api.js";
+import { pauseMs, type Clock } from "./clock.js";
+import { errorInfo, failure } from "./errors.js";
+import { lane } from "./lane.js";
+
+/** Changes that come one after the other go together. */
+export const QUIET_MS = 150;
+const NETWORK_CALLS_WAITING_MAX = 1_000;
+
+/** What the file says of itself. */
+export interface Standing {
+  readonly hasAccount: boolean;
+  readonly unsent: number;
+  /** Whether both sides held the same set when they last spoke. */
+  readonly equal: boolean;
+}
+
+type OnProgress = (progress: Progress) => void;
+
+export interface SyncingParts {
+  readonly clock: Clock;
+  sync(onProgress: OnProgress, signal: AbortSignal): Promise<SyncReport>;
+  /** Ends when the server does not speak any more. */
+  listen(onState: () => void, signal: AbortSignal): Promise<void>;
+  standing(): Standing;
+  setState(state: SyncState): void;
+  /** A sync is over. */
+  synced(): void;
+}
+
+export interface Syncing {
+  /** Begins to sync by itself, unless that is not wanted. */
+  start(isAuto: boolean): void;
+  sync(onProgress: OnProgress, signal: AbortSignal): Promise<SyncReport>;
+  /** Something changed here. */
+  changed(): void;
+  online(): void;
+  /** There is an account now, or another, or what was in the way is not any more. */
+  mended(): void;
+  signedOut(): void;
+  /** Runs what is not to be beside a sync. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
+  /** The same, but does not wait for the running one to end. */
+  quietly<T>(work: () => Promise<T>): Promise<T>;
+  /** Ends all, and waits until it has. */
+  stop(): Promise<void>;
+}
+
+/** What another try may mend, without anybody doing anything. */
+const PASSING: ReadonlySet<string> = new Set([
+  "busy",
+  "internal",
+  "storage_busy",
+  "timeout",
+  "too_many_attempts",
+  "unavailable",
+  "unreachable",
+]);
+
+type Trouble = { readonly passes: boolean; readonly error: ErrorInfo; readonly retryMs: number };
+
+export function syncing(parts: SyncingParts): Syncing {
+  const { clock } = parts;
+  const network = lane(NETWORK_CALLS_WAITING_MAX);
+  const stopped = new AbortController();
+  let isAuto = false;
+  let failures = 0;
+  let trouble: Trouble | undefined;
+  let underWay: AbortController | undefined;
+  let progress: Progress | undefined;
+  let isWanted = false;
+  let isDriving = false;
+  let cancelTimer = (): void => undefined;
+  let listening: AbortController | undefined;
+
+  function tell(): void {
+    parts.setState(state());
+  }
+
+  function state(): SyncState {
+    const standing = parts.standing();
+    if (!standing.hasAccount) {
+      return { phase: "local" };
+    }
+    if (underWay !== undefined) {
+      return progress === undefined ? { phase: "syncing" } : { phase: "syncing", progress };
+    }
+    if (trouble !== undefined) {
+      const { error, retryMs } = trouble;
+      return trouble.passes ? { phase: "offline", retryMs, error } : { phase: "failed", error };
+    }
+    return { phase: standing.unsent === 0 && standing.equal ? "inStep" : "pending" };
+  }
+
+  /** One sync, however often it has to give way. */
+  async function sync(onProgress: OnProgress, signal: AbortSignal): Promise<SyncReport> {
+    for (;;) {
+      const free = await network.take();
+      const own = new AbortController();
+      try {
+        AbortSignal.any([signal, stopped.signal]).throwIfAborted();
+        underWay = own;
+        tell();
+        const both = AbortSignal.any([signal, stopped.signal, own.signal]);
+        const report = await parts.sync((now) => {
+          progress = now;
+          tell();
+          onProgress(now);
+        }, both);
+        succeeded();
+        return report;
+      } catch (thrown) {
+        const hasYielded = own.signal.aborted && !signal.aborted && !stopped.signal.aborted;
+        if (!hasYielded) {
+          failed(thrown, signal.aborted || stopped.signal.aborted);
+          throw signal.aborted ? failure("aborted", "the sync was cancelled") : thrown;
+        }
+      } finally {
+        underWay = undefined;
+        progress = undefined;
+        free();
+        parts.synced();
+        tell();
+      }
+    }
+  }
+
+  function succeeded(): void {
+    failures = 0;
+    trouble = undefined;
+    listen();
+  }
+
+  function failed(thrown: unknown, wasCancelled: boolean): void {
+    if (wasCancelled) {
+      return;
+    }
+    const error = errorInfo(thrown);
+    const passes = PASSING.has(error.code);
+    const retryMs = pauseMs(failures, clock.random());
+    failures += 1;
+    trouble = { passes, error, retryMs };
+    if (passes) {
+      schedule(retryMs);
+    } else if (error.code === "invalid_token") {
+      listening?.abort();
+    }
+  }
+
+  function schedule(ms: number): void {
+    cancelTimer();
+    cancelTimer = clock.after(ms, () => void drive());
+  }
+
+  /** Syncs by itself, and again if it was wanted meanwhile. */
+  async function drive(): Promise<void> {
+    cancelTimer();
+    isWanted = true;
+    if (isDriving || !isAuto || stopped.signal.aborted) {
+      return;
+    }
+    isDriving = true;
+    try {
+      while (isWanted && parts.standing().hasAccount) {
+        isWanted = false;
+        await sync(() => undefined, stopped.signal);
+      }
+    } catch {
+      // It is in the state, and the next try is scheduled if there is to be one.
+    } finally {
+      isDriving = false;
+      isWanted = false;
+    }
+  }
+
+  function listen(): void {
+    if (!isAuto || listening !== undefined || stopped.signal.aborted) {
+      return;
+    }
+    const own = new AbortController();
+    listening = own;
+    void keepListening(AbortSignal.any([own.signal, stopped.signal])).finally(() => {
+      listening = undefined;
+    });
+  }
+
+  async function keepListening(signal: AbortSignal): Promise<void> {
+    for (let silences = 0; !signal.aborted && parts.standing().hasAccount; silences += 1) {
+      try {
+        await parts.listen(() => {
+          silences = 0;
+          heard();
+        }, signal);
+      } catch (thrown) {
+        const error = errorInfo(thrown);
+        if (!signal.aborted && !PASSING.has(error.code)) {
+          // Why, the next sync is told as well.
+          void drive();
+          return;
+        }
+      }
+      await pause(pauseMs(silences, clock.random()), signal);
+    }
+  }
+
+  function heard(): void {
+    if (trouble === undefined || trouble.passes) {
+      void drive();
+    }
+  }
+
+  function pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = clock.after(ms, resolve);
+      signal.addEventListener("abort", () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  async function exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const free = await network.take();
+    try {
+      return await work();
+    } finally {
+      free();
+      tell();
+    }
+  }
+
+  return {
+    start(wanted) {
+      const isNew = wanted && !isAuto;
+      isAuto ||= wanted;
+      tell();
+      if (isNew && parts.standing().hasAccount) {
+        void drive();
+        listen();
+      }
+    },
+    sync,
+    changed() {
+      tell();
+      const { hasAccount, unsent } = parts.standing();
+      if (hasAccount && unsent > 0 && trouble === undefined) {
+        schedule(QUIET_MS);
+      }
+    },
+    online() {
+      if (trouble === undefined || trouble.passes) {
+        failures = 0;
+        void drive();
+      }
+    },
+    mended() {
+      failures = 0;
+      trouble = undefined;
+      tell();
+      void drive();
+    },
+    signedOut() {
+      cancelTimer();
+      listening?.abort();
+      trouble = undefined;
+      tell();
+    },
+    exclusively,
+    quietly(work) {
+      underWay?.abort();
+      return exclusively(work);
+    },
+    async stop() {
+      cancelTimer();
+      stopped.abort();
+      await network.take();
+    },
+  };
+}

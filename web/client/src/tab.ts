@@ -1,0 +1,234 @@
+/**
+ * A tab's links: its worker, which waits for the file or owns it; and the channels on which it
+ * finds the owner and hears its answers.
+ *
+ * Invariants:
+ * - A tab holds its life lock before it asks anything: so an owner can tell when it is gone.
+ * - While the tab lives it has a worker; one that ends is replaced.
+ */
+import type { ErrorInfo } from "./api.js";
+import type { Clock } from "./clock.js";
+import { failure } from "./errors.js";
+import { VERSION, allChannel, lifeLock, newPeer, peerChannel } from "./messages.js";
+import type { FromWorker, OwnStatus, ToAll, ToOwner, ToTab, ToWorker } from "./messages.js";
+
+/** Until a worker that ended at once is replaced. */
+const RESTART_MS = 500;
+/** A worker that ends more often in a minute is not started again. */
+const RESTARTS_COUNT_MAX = 10;
+const RESTARTS_MS = 60_000;
+/** How long a worker may take to give the file free. */
+const CLOSE_MS_MAX = 5_000;
+
+/** Where the parts of this package are. */
+export interface Assets {
+  readonly worker: string;
+  readonly engine: string;
+  readonly wasm: string;
+}
+
+export interface TabParts {
+  readonly name: string;
+  readonly tab: string;
+  readonly key: Uint8Array | string | undefined;
+  readonly assets: Assets;
+  readonly clock: Clock;
+  readonly locks: LockManager | undefined;
+  /** Another owner, and how it is asked. */
+  onOwner(owner: string, post: (message: ToOwner) => void, isOwn: boolean): void;
+  onStatus(status: OwnStatus): void;
+  onChanged(tables: readonly string[]): void;
+  onAnswer(message: ToTab): void;
+  /** There will be no owner. */
+  onFailed(error: ErrorInfo): void;
+}
+
+export interface Tab {
+  close(): Promise<void>;
+}
+
+/** Finds the owner, or becomes it. */
+export async function openTab(parts: TabParts): Promise<Tab> {
+  const { tab, clock, locks } = parts;
+  // Without locks each tab is for itself.
+  const name = locks === undefined ? `${parts.name}:${tab}` : parts.name;
+  const ended = new AbortController();
+  const all = new BroadcastChannel(allChannel(name));
+  const answers = new BroadcastChannel(peerChannel(name, tab));
+  let worker: { readonly id: string; readonly port: Worker; readonly over: AbortController };
+  let owner: { readonly id: string; readonly close: () => void } | undefined;
+  const restarts: number[] = [];
+
+  function hearAll(message: ToAll): void {
+    switch (message.kind) {
+      case "where":
+        break;
+      case "owner":
+        meet(message.owner, message.version);
+        break;
+      case "changed":
+        parts.onChanged(message.tables);
+        break;
+      case "status":
+        if (message.owner === owner?.id) {
+          parts.onStatus(message.status);
+        }
+        break;
+    }
+  }
+
+  function meet(id: string, version: number): void {
+    if (version !== VERSION) {
+      const message = "another tab has another version of this page: load both anew";
+      parts.onFailed({ code: "other_version", message });
+      return;
+    }
+    if (id === owner?.id) {
+      return;
+    }
+    owner?.close();
+    if (id === worker.id) {
+      const { port } = worker;
+      owner = { id, close: () => undefined };
+      parts.onOwner(id, (message) => port.postMessage(message), true);
+    } else {
+      const channel = new BroadcastChannel(peerChannel(name, id));
+      owner = { id, close: () => channel.close() };
+      parts.onOwner(id, (message) => channel.postMessage(message), false);
+    }
+  }
+
+  function startWorker(): void {
+    const id = newPeer();
+    const port = new Worker(parts.assets.worker, { type: "module", name: `warren ${name}` });
+    const over = new AbortController();
+    worker = { id, port, over };
+    port.onmessage = (event: MessageEvent<FromWorker>) => hearWorker(id, event.data);
+    port.onerror = (event) => {
+      // Its code could not be loaded, or threw where nobody caught it.
+      event.preventDefault();
+      workerEnded(id, event.message || "its code could not be loaded");
+    };
+    const { engine, wasm } = parts.assets;
+    const key = parts.key === undefined ? {} : { key: parts.key };
+    const hasLocks = locks !== undefined;
+    say({ kind: "start", name, tab, worker: id, engine, wasm, hasLocks, ...key });
+  }
+
+  function say(message: ToWorker): void {
+    worker.port.postMessage(message);
+  }
+
+  function hearWorker(id: string, message: FromWorker): void {
+    if (id !== worker.id) {
+      return;
+    }
+    switch (message.kind) {
+      case "ready":
+        watch(id, worker.over.signal);
+        break;
+      case "failed":
+        parts.onFailed(message.error);
+        break;
+      case "broken":
+        workerEnded(id, message.error.message);
+        break;
+      case "closed":
+        ended.abort();
+        break;
+      default:
+        parts.onAnswer(message);
+    }
+  }
+
+  /** The worker's life lock is granted to others when it has ended. */
+  function watch(id: string, signal: AbortSignal): void {
+    const over = locks?.request(lifeLock(name, id), { signal }, () => workerEnded(id, "it ended"));
+    // Aborted: it was ended from here.
+    over?.catch(() => undefined);
+  }
+
+  function workerEnded(id: string, why: string): void {
+    if (id !== worker.id || ended.signal.aborted) {
+      return;
+    }
+    endWorker();
+    const nowMs = clock.now();
+    restarts.push(nowMs);
+    const recent = restarts.filter((atMs) => nowMs - atMs < RESTARTS_MS).length;
+    if (recent > RESTARTS_COUNT_MAX) {
+      const message = `the worker at ${parts.assets.worker} has ended ${recent} times: ${why}`;
+      parts.onFailed({ code: "engine_unavailable", message });
+    } else {
+      const cancel = clock.after(recent === 1 ? 0 : RESTART_MS, startWorker);
+      ended.signal.addEventListener("abort", cancel);
+    }
+  }
+
+  function endWorker(): void {
+    worker.over.abort();
+    worker.port.terminate();
+  }
+
+  if (locks !== undefined) {
+    await hold(locks, lifeLock(name, tab), ended.signal);
+  }
+  all.onmessage = (event: MessageEvent<ToAll>) => hearAll(event.data);
+  answers.onmessage = (event: MessageEvent<ToTab>) => parts.onAnswer(event.data);
+  const begin = (): void => {
+    startWorker();
+    all.postMessage({ kind: "where" } satisfies ToAll);
+  };
+  begin();
+  const stopSleep = onSleep(() => {
+    // The worker sleeps as well, and at once, so it cannot be asked to give the file free.
+    endWorker();
+    owner?.close();
+    owner = undefined;
+  }, begin);
+
+  return {
+    async close() {
+      stopSleep();
+      await new Promise<void>((resolve) => {
+        ended.signal.addEventListener("abort", () => resolve());
+        clock.after(CLOSE_MS_MAX, resolve);
+        say({ kind: "close" });
+      });
+      ended.abort();
+      endWorker();
+      owner?.close();
+      [all, answers].forEach((channel) => channel.close());
+    },
+  };
+}
+
+/** Takes a lock and keeps it until the signal; the page's end frees it, too. */
+function hold(locks: LockManager, name: string, until: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const kept = locks.request(name, () => {
+      resolve();
+      return new Promise<void>((free) => until.addEventListener("abort", () => free()));
+    });
+    kept.catch((thrown: unknown) => {
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      reject(failure("internal", `no lock for this tab: ${why}`));
+    });
+  });
+}
+
+/** A page that is frozen, or kept to go back to, cannot serve the other tabs. */
+function onSleep(sleep: () => void, wake: () => void): () => void {
+  if (typeof document === "undefined") {
+    return () => undefined;
+  }
+  const over = new AbortController();
+  const { signal } = over;
+  const hide = (event: PageTransitionEvent): void => (event.persisted ? sleep() : undefined);
+  const show = (event: PageTransitionEvent): void => (event.persisted ? wake() : undefined);
+  document.addEventListener("freeze", sleep, { signal });
+  document.addEventListener("resume", wake, { signal });
+  addEventListener("pagehide", hide, { signal });
+  addEventListener("pageshow", show, { signal });
+  return () => over.abort();
+}

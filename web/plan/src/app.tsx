@@ -1,0 +1,189 @@
+/**
+ * The app, once its database is open: where the user is, the steps with their undo, and the parts
+ * of the screen.
+ */
+import type { Database } from "@warren/client";
+import type { JSX } from "preact";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import {
+  AppContext,
+  type App as AppValue,
+  type CountedList,
+  type Dialogue,
+  type Toast,
+} from "./app-context.js";
+import { runStatements } from "./data/run.js";
+import { createUndo, type Step } from "./data/undo.js";
+import { isSameView, LISTS_QUERY, viewFromHash, viewToHash, type View } from "./data/views.js";
+import { Dialogs } from "./dialogs/dialogs.js";
+import { ViewHeader } from "./items/header.js";
+import { ListView } from "./items/list-view.js";
+import { ItemPanel } from "./items/panel.js";
+import { QuickAdd } from "./items/quick-add.js";
+import { SearchField } from "./items/search-field.js";
+import { Sidebar } from "./items/sidebar.js";
+import { focusItems, focusQuickAdd, useKeys } from "./keys.js";
+import { usePhraseRequest } from "./sync/phrase-request.js";
+import { SyncPill } from "./sync/pill.js";
+import { problemText } from "./sync/problems.js";
+import { Drawer } from "./ui/drawer.js";
+import { PHONE, useLatest, useMedia, useNow, useRows } from "./ui/hooks.js";
+import { Icon } from "./ui/icons.js";
+import { ToastRegion } from "./ui/toast.js";
+import { onUpdate } from "./update.js";
+
+const HOME: View = { kind: "today" };
+
+/** The view in the page's address. */
+function useView(): readonly [View, (view: View) => void] {
+  const [view, setView] = useState<View>(() => viewFromHash(location.hash) ?? HOME);
+  useEffect(() => {
+    const onHash = (): void => setView(viewFromHash(location.hash) ?? HOME);
+    addEventListener("hashchange", onHash);
+    return () => removeEventListener("hashchange", onHash);
+  }, []);
+  return [view, (next) => (location.hash = viewToHash(next))];
+}
+
+interface Steps {
+  readonly act: AppValue["act"];
+  readonly undoLast: () => void;
+  readonly redoLast: () => void;
+  readonly undo: AppValue["undo"];
+}
+
+function useSteps(db: Database, toast: (toast: Toast) => void): Steps {
+  return useMemo(() => {
+    const undo = createUndo((statements) => runStatements(db, statements));
+    const fail = (error: unknown): void =>
+      toast({ text: problemText(error) ?? "Something went wrong.", tone: "bad" });
+    const undoLast = (): void => {
+      undo.undo().then((step) => {
+        if (step === undefined) return toast({ text: "Nothing to undo" });
+        return toast({ text: `Undone: ${step.label}`, action: { label: "Redo", run: redoLast } });
+      }, fail);
+    };
+    const redoLast = (): void => {
+      undo.redo().then((step) => {
+        if (step === undefined) return toast({ text: "Nothing to redo" });
+        return toast({ text: `Redone: ${step.label}`, action: { label: "Undo", run: undoLast } });
+      }, fail);
+    };
+    const act = async (
+      wanted: Step | Promise<Step | undefined>,
+      quiet?: "quiet",
+    ): Promise<void> => {
+      try {
+        const step = await wanted;
+        if (step === undefined) return;
+        await undo.perform(step);
+        if (quiet === "quiet") return;
+        toast({ text: step.label, action: { label: "Undo", run: undoLast } });
+      } catch (error) {
+        fail(error);
+      }
+    };
+    return { act, undoLast, redoLast, undo };
+  }, [db]);
+}
+
+export function App({ db }: { readonly db: Database }): JSX.Element {
+  const now = useNow();
+  const isPhone = useMedia(PHONE);
+  const lists = useRows<CountedList>(db, LISTS_QUERY)?.rows;
+  const [place, go] = useView();
+  const [search, setSearch] = useState("");
+  const [isSearching, setSearching] = useState(false);
+  const [openId, setOpenId] = useState<string>();
+  const [dialogue, show] = useState<Dialogue>();
+  const [toast, setToast] = useState<Toast>();
+  const [isDrawerOpen, setDrawerOpen] = useState(false);
+  const steps = useSteps(db, setToast);
+  const view: View = search.trim() === "" ? place : { kind: "search", text: search };
+  useEffect(() => onUpdate(setToast), []);
+  usePhraseRequest(db, dialogue, show);
+
+  const wasAt = useRef(place);
+  useEffect(() => {
+    if (isSameView(wasAt.current, place)) return;
+    wasAt.current = place;
+    setSearch("");
+    setSearching(false);
+    setOpenId(undefined);
+  }, [place]);
+  const missing =
+    lists !== undefined && place.kind === "list" && !lists.some((list) => list.id === place.id);
+  const wasThere = useRef<View>(place);
+  useEffect(() => {
+    // A list that was there and is gone: deleted here or elsewhere.
+    if (!missing) wasThere.current = place;
+    else if (isSameView(wasThere.current, place)) go({ kind: "all" });
+  }, [missing, place]);
+
+  const app: AppValue = {
+    ...steps,
+    db,
+    now,
+    lists: lists ?? [],
+    view,
+    go,
+    openId,
+    open: setOpenId,
+    show: (next) => {
+      setDrawerOpen(false);
+      show(next);
+    },
+    toast: setToast,
+  };
+  const latest = useLatest(isPhone);
+  const openSearch = useCallback(() => {
+    if (latest.current) setSearching(true);
+    requestAnimationFrame(() => document.getElementById("search")?.focus());
+  }, []);
+  useKeys(app, openSearch);
+  if (lists === undefined) return <div class="opening" aria-busy="true" />;
+
+  const viewKey = view.kind === "list" ? view.id : view.kind;
+  const sidebar = { search, onSearch: setSearch };
+  return (
+    <AppContext.Provider value={app}>
+      <div class="app" data-testid="app">
+        <button type="button" class="skip-link" onClick={focusItems}>
+          Skip to the items
+        </button>
+        {!isPhone && <Sidebar {...sidebar} />}
+        <main class="main">
+          {isPhone && isSearching ? (
+            <div class="view-head">
+              <SearchField value={search} onInput={setSearch} onClose={() => setSearching(false)} />
+            </div>
+          ) : (
+            <ViewHeader
+              view={view}
+              onMenu={isPhone ? () => setDrawerOpen(true) : undefined}
+              onSearch={isPhone ? openSearch : undefined}
+            />
+          )}
+          {view.kind !== "search" && <QuickAdd />}
+          <ListView key={viewKey} view={view} />
+          {isPhone && (
+            <div class="phone-foot">
+              <SyncPill />
+              <button type="button" class="fab" aria-label="New item" onClick={focusQuickAdd}>
+                <Icon name="plus" size={24} />
+              </button>
+            </div>
+          )}
+        </main>
+        {openId !== undefined && <ItemPanel id={openId} />}
+        {isPhone && isDrawerOpen && (
+          <Drawer onClose={() => setDrawerOpen(false)}>
+            <Sidebar {...sidebar} isDrawer onGone={() => setDrawerOpen(false)} />
+          </Drawer>
+        )}
+        <Dialogs dialogue={dialogue} />
+        <ToastRegion toast={toast} onClose={() => setToast(undefined)} />
+      </div>
+    </AppContext.Provider>
+  );
+}

@@ -1,0 +1,103 @@
+/**
+ * Days as `YYYY-MM-DD`, the way the database has them: no time, no zone, ordered as texts.
+ *
+ * Nothing here reads the clock; "today" is an argument.
+ */
+
+export type Day = string;
+
+/** The day on this device's calendar. */
+export function dayOf(time: Date): Day {
+  return format(time.getFullYear(), time.getMonth() + 1, time.getDate());
+}
+
+export function addDays(day: Day, count: number): Day {
+  return dayAt(timeOf(day) + count * DAY_MS);
+}
+
+/** How many days `to` is after `from`; negative if it is before. */
+export function daysBetween(from: Day, to: Day): number {
+  return Math.round((timeOf(to) - timeOf(from)) / DAY_MS);
+}
+
+/** The next Monday; a week on if it is Monday today. */
+export function nextMonday(today: Day): Day {
+  const weekday = new Date(timeOf(today)).getUTCDay();
+  return addDays(today, weekday === 0 ? 1 : 8 - weekday);
+}
+
+/** "Today", "Tomorrow", "Yesterday", "Friday", "12 March", "12 March 2027". */
+export function describeDay(day: Day, today: Day, locale = "en"): string {
+  const away = daysBetween(today, day);
+  if (away === 0) return "Today";
+  if (away === 1) return "Tomorrow";
+  if (away === -1) return "Yesterday";
+  const isThisYear = day.slice(0, 4) === today.slice(0, 4);
+  const form = away > 1 && away < 7 ? "weekday" : isThisYear ? "day" : "dayOfYear";
+  return formatter(form, locale).format(timeOf(day));
+}
+
+const FORMS = {
+  weekday: { weekday: "long" },
+  day: { day: "numeric", month: "short" },
+  dayOfYear: { day: "numeric", month: "short", year: "numeric" },
+} as const;
+
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+/** Made once: making one costs more than a row of the list. */
+function formatter(form: keyof typeof FORMS, locale: string): Intl.DateTimeFormat {
+  const key = `${form} ${locale}`;
+  const made = formatters.get(key);
+  if (made !== undefined) return made;
+  const added = new Intl.DateTimeFormat(locale, { timeZone: "UTC", ...FORMS[form] });
+  formatters.set(key, added);
+  return added;
+}
+
+/** "just now", "5 min ago", "3 h ago", "2 days ago". */
+export function describeAgo(timeMs: number, nowMs: number): string {
+  const minutes = Math.floor((nowMs - timeMs) / 60_000);
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`;
+  const days = Math.floor(minutes / (24 * 60));
+  return days === 1 ? "yesterday" : `${days} days ago`;
+}
+
+/**
+ * What people and spreadsheets write as a day, or `undefined`: `2027-03-12` (also with a time after
+ * it), `12.03.2027`, and `3/12/2027`, where the month comes first unless it cannot be one.
+ */
+export function parseDay(text: string): Day | undefined {
+  const iso = /^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ].*)?\s*$/.exec(text);
+  if (iso) return valid(iso[1], iso[2], iso[3]);
+  const dotted = /^\s*(\d{1,2})\.(\d{1,2})\.(\d{4})\s*$/.exec(text);
+  if (dotted) return valid(dotted[3], dotted[2], dotted[1]);
+  const slashed = /^\s*(\d{1,2})\/(\d{1,2})\/(\d{4})\s*$/.exec(text);
+  if (!slashed) return undefined;
+  const [, first, second, year] = slashed;
+  return valid(year, first, second) ?? valid(year, second, first);
+}
+
+const DAY_MS = 86_400_000;
+
+function timeOf(day: Day): number {
+  return Date.UTC(Number(day.slice(0, 4)), Number(day.slice(5, 7)) - 1, Number(day.slice(8, 10)));
+}
+
+function dayAt(time: number): Day {
+  const date = new Date(time);
+  return format(date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate());
+}
+
+function format(year: number, month: number, day: number): Day {
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${String(year).padStart(4, "0")}-${two(month)}-${two(day)}`;
+}
+
+function valid(year = "", month = "", day = ""): Day | undefined {
+  const wanted = format(Number(year), Number(month), Number(day));
+  // 31 February is not the 3rd of March.
+  return wanted === dayAt(timeOf(wanted)) ? wanted : undefined;
+}

@@ -1,0 +1,188 @@
+/**
+ * What can be done to items, each as a {@link Step}: SQL, and the SQL that takes it back.
+ *
+ * - A step changes only the columns that it is about, and its way back restores only those: what
+ *   another device changed beside them stays.
+ * - Deleting keeps the whole row for the way back.
+ */
+import type { Database, SqlValue } from "@warren/client";
+import type { Day } from "./dates.js";
+import { place, positionBefore, type Placed } from "./order.js";
+import type { Item } from "./schema.js";
+import type { Statement, Step } from "./undo.js";
+
+const COLUMNS = [
+  "id",
+  "list_id",
+  "title",
+  "note",
+  "due",
+  "done_ms",
+  "position",
+  "created_ms",
+] as const;
+
+const INSERT = `INSERT INTO item(${COLUMNS.join(", ")})
+  VALUES (${COLUMNS.map(() => "?").join(", ")})
+  ON CONFLICT(id) DO UPDATE SET list_id = excluded.list_id, title = excluded.title,
+    note = excluded.note, due = excluded.due, done_ms = excluded.done_ms,
+    position = excluded.position`;
+
+const DELETE = "DELETE FROM item WHERE id = ?";
+
+export function insertItems(items: readonly Item[]): Statement {
+  return { sql: INSERT, rows: items.map((item) => COLUMNS.map((column) => item[column])) };
+}
+
+export function deleteItems(ids: readonly string[]): Statement {
+  return { sql: DELETE, rows: ids.map((id) => [id]) };
+}
+
+export async function itemById(db: Database, id: string): Promise<Item | undefined> {
+  const [item] = await db.sql<Item>`SELECT * FROM item WHERE id = ${id}`;
+  return item;
+}
+
+export interface NewItem {
+  readonly id: string;
+  readonly title: string;
+  readonly listId: string;
+  readonly due: Day | null;
+  readonly createdMs: number;
+}
+
+/** A new item stands first in its list. */
+export async function addItem(db: Database, added: NewItem): Promise<Step> {
+  const [first] = await db.sql<{ position: string }>`
+    SELECT position FROM item WHERE list_id = ${added.listId} AND done_ms IS NULL
+    ORDER BY position, id LIMIT 1`;
+  const item: Item = {
+    id: added.id,
+    list_id: added.listId,
+    title: added.title,
+    note: "",
+    due: added.due,
+    done_ms: null,
+    position: positionBefore(first?.position),
+    created_ms: added.createdMs,
+  };
+  return {
+    label: `Added ${quote(item.title)}`,
+    apply: [insertItems([item])],
+    revert: [deleteItems([item.id])],
+  };
+}
+
+/** The columns that people edit by hand. */
+export type Edit = Partial<Pick<Item, "title" | "note" | "due">>;
+
+export function editItem(before: Item, edit: Edit): Step {
+  const changed = (["title", "note", "due"] as const).filter(
+    (column) => edit[column] !== undefined && edit[column] !== before[column],
+  );
+  const after = { ...before, ...edit };
+  return {
+    label: `Changed ${quote(after.title)}`,
+    apply: changed.map((column) => set(column, [[after[column], before.id]])),
+    revert: changed.map((column) => set(column, [[before[column], before.id]])),
+  };
+}
+
+export function checkItem(item: Item, doneMs: number | null): Step {
+  return {
+    label: `${doneMs === null ? "Reopened" : "Done:"} ${quote(item.title)}`,
+    apply: [set("done_ms", [[doneMs, item.id]])],
+    revert: [set("done_ms", [[item.done_ms, item.id]])],
+  };
+}
+
+export function removeItem(item: Item): Step {
+  return {
+    label: `Deleted ${quote(item.title)}`,
+    apply: [deleteItems([item.id])],
+    revert: [insertItems([item])],
+  };
+}
+
+/** Deletes what a list has finished. */
+export async function removeDone(db: Database, listId: string): Promise<Step | undefined> {
+  const items = await db.sql<Item>`
+    SELECT * FROM item WHERE list_id = ${listId} AND done_ms IS NOT NULL`;
+  if (items.length === 0) return undefined;
+  return {
+    label:
+      items.length === 1 ? "Deleted 1 finished item" : `Deleted ${items.length} finished items`,
+    apply: [deleteItems(items.map((item) => item.id))],
+    revert: [insertItems(items)],
+  };
+}
+
+/** How many rows a tie may have; more devices than this don't write at one place at once. */
+const FOLLOWING_MAX = 64;
+
+/** Puts an item after another one of the same list, or first. */
+export async function reorderItem(
+  db: Database,
+  item: Item,
+  afterId: string | undefined,
+): Promise<Step> {
+  const [before] =
+    afterId === undefined
+      ? []
+      : await db.sql<Placed>`SELECT id, position FROM item WHERE id = ${afterId}`;
+  const { rows: following } = await db.query<Placed>(
+    `SELECT id, position FROM item WHERE list_id = ?1 AND done_ms IS NULL AND id <> ?2
+       AND (position, id) > (?3, ?4) ORDER BY position, id LIMIT ${FOLLOWING_MAX}`,
+    [item.list_id, item.id, before?.position ?? "", before?.id ?? ""],
+  );
+  const placement = place(item.id, before, following);
+  const was = [item, ...following];
+  const back = placement.map((placed) => [
+    was.find((row) => row.id === placed.id)?.position ?? placed.position,
+    placed.id,
+  ]);
+  return {
+    label: `Moved ${quote(item.title)}`,
+    apply: [
+      set(
+        "position",
+        placement.map((placed) => [placed.position, placed.id]),
+      ),
+    ],
+    revert: [set("position", back)],
+  };
+}
+
+/** Moves an item to another list, to its top. */
+export async function moveItem(
+  db: Database,
+  item: Item,
+  list: { readonly id: string; readonly name: string },
+): Promise<Step> {
+  const [first] = await db.sql<{ position: string }>`
+    SELECT position FROM item WHERE list_id = ${list.id} AND done_ms IS NULL
+    ORDER BY position, id LIMIT 1`;
+  const position = positionBefore(first?.position);
+  const sql = "UPDATE item SET list_id = ?, position = ? WHERE id = ?";
+  return {
+    label: `Moved ${quote(item.title)} to ${quote(list.name)}`,
+    apply: [{ sql, rows: [[list.id, position, item.id]] }],
+    revert: [{ sql, rows: [[item.list_id, item.position, item.id]] }],
+  };
+}
+
+function set(
+  column: "title" | "note" | "due" | "done_ms" | "position",
+  rows: readonly (readonly SqlValue[])[],
+): Statement {
+  return { sql: `UPDATE item SET ${column} = ? WHERE id = ?`, rows };
+}
+
+const QUOTED_MAX = 40;
+
+/** A title within a sentence. */
+export function quote(title: string): string {
+  const isLong = title.length > QUOTED_MAX;
+  const short = isLong ? `${title.slice(0, QUOTED_MAX - 1).trimEnd()}…` : title;
+  return `“${short}”`;
+}

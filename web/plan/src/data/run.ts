@@ -1,0 +1,13 @@
+/**
+ * Runs the statements of a step. In one transaction: all of it, or nothing.
+ */
+import type { Database } from "@warren/client";
+import type { Statement } from "./undo.js";
+
+export async function runStatements(db: Database, statements: readonly Statement[]): Promise<void> {
+  const wanted = statements.filter((statement) => statement.rows.length > 0);
+  if (wanted.length === 0) return;
+  await db.transaction(async (tx) => {
+    for (const statement of wanted) await tx.executeMany(statement.sql, statement.rows);
+  });
+}

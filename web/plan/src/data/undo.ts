@@ -1,0 +1,80 @@
+/**
+ * What the user did, each step with the SQL that takes it back.
+ *
+ * - Steps run one after the other, each in one transaction: it happened, or it did not.
+ * - A step that failed is not on the stack. One that cannot be undone leaves the stack.
+ * - A new step ends what could be redone.
+ */
+import type { SqlValue } from "@warren/client";
+
+/** One statement, run once for each list of parameters. */
+export interface Statement {
+  readonly sql: string;
+  readonly rows: readonly (readonly SqlValue[])[];
+}
+
+export interface Step {
+  /** What was done, for the toast: "Deleted “Milk”". */
+  readonly label: string;
+  readonly apply: readonly Statement[];
+  readonly revert: readonly Statement[];
+}
+
+export interface Undo {
+  /** Runs the step and remembers it. */
+  perform(step: Step): Promise<void>;
+  /** Remembers a step that was run already, piece by piece. */
+  remember(step: Step): void;
+  /** Takes the last step back; `undefined` if there is none. */
+  undo(): Promise<Step | undefined>;
+  redo(): Promise<Step | undefined>;
+  /** Forgets everything: what was here is not the database's content any more. */
+  clear(): void;
+}
+
+const STEPS_MAX = 200;
+
+export function createUndo(run: (statements: readonly Statement[]) => Promise<void>): Undo {
+  const done: Step[] = [];
+  const undone: Step[] = [];
+  let queue: Promise<unknown> = Promise.resolve();
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = queue.then(work);
+    queue = result.catch(() => undefined);
+    return result;
+  }
+  function remember(step: Step): void {
+    done.push(step);
+    if (done.length > STEPS_MAX) done.shift();
+    undone.length = 0;
+  }
+  return {
+    remember,
+    perform: (step) =>
+      inTurn(async () => {
+        await run(step.apply);
+        remember(step);
+      }),
+    undo: () =>
+      inTurn(async () => {
+        const step = done.pop();
+        if (step === undefined) return undefined;
+        await run(step.revert);
+        undone.push(step);
+        return step;
+      }),
+    redo: () =>
+      inTurn(async () => {
+        const step = undone.pop();
+        if (step === undefined) return undefined;
+        await run(step.apply);
+        done.push(step);
+        return step;
+      }),
+    clear: () => {
+      done.length = 0;
+      undone.length = 0;
+    },
+  };
+}

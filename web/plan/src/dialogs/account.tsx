@@ -1,0 +1,153 @@
+/**
+ * Sign-up and sign-in. A new account may encrypt from end to end: then its recovery phrase is shown
+ * next, and has to be written down.
+ */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { problemText } from "../sync/problems.js";
+import { Dialog, Field, Problem } from "../ui/dialog.js";
+import { useStatus, useTask } from "../ui/hooks.js";
+import type { Closable } from "./dialogs.js";
+
+type Mode = "signUp" | "signIn";
+
+const TITLES: Readonly<Record<Mode, string>> = { signUp: "Make an account", signIn: "Sign in" };
+
+export function AccountDialog({
+  mode: first,
+  onClose,
+}: Closable & { readonly mode: Mode }): JSX.Element {
+  const app = useApp();
+  const status = useStatus(app.db);
+  const [mode, setMode] = useState(first);
+  const [login, setLogin] = useState(status.account?.login ?? "");
+  const [password, setPassword] = useState("");
+  const [device, setDevice] = useState(deviceName);
+  const [wantsSeal, setSealed] = useState(true);
+  // A phrase that is here already is used.
+  const isSealed = wantsSeal || status.sealed;
+  const task = useTask();
+  const isNew = mode === "signUp";
+
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    task.run(async () => {
+      const credentials = { login: login.trim(), password, device: device.trim() || deviceName() };
+      if (!isNew) {
+        await app.db.signIn(credentials);
+        app.toast({ text: `Signed in as ${credentials.login}` });
+        return onClose();
+      }
+      await app.db.signUp({ ...credentials, sealed: isSealed });
+      app.toast({ text: `Your account ${credentials.login} is ready` });
+      return isSealed ? app.show({ kind: "phrase" }) : onClose();
+    });
+  };
+  return (
+    <Dialog
+      title={TITLES[mode]}
+      onClose={task.isBusy ? undefined : onClose}
+      size="small"
+      testId="account"
+    >
+      <div class="segments" role="tablist" aria-label="Account">
+        {(["signUp", "signIn"] as const).map((kind) => (
+          <button
+            type="button"
+            role="tab"
+            key={kind}
+            aria-selected={mode === kind}
+            onClick={() => setMode(kind)}
+          >
+            {kind === "signUp" ? "New account" : "Sign in"}
+          </button>
+        ))}
+      </div>
+      <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
+        <Problem text={problemText(task.error)} />
+        <Field label="Name">
+          {({ id }) => (
+            <input
+              id={id}
+              name="username"
+              autocomplete="username"
+              autocapitalize="none"
+              spellcheck={false}
+              required
+              maxLength={64}
+              value={login}
+              onInput={(event) => setLogin(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label="Password" {...(isNew ? { hint: "At least 8 characters" } : {})}>
+          {({ id, hint }) => (
+            <input
+              id={id}
+              aria-describedby={hint}
+              type="password"
+              name="password"
+              autocomplete={isNew ? "new-password" : "current-password"}
+              required
+              minLength={isNew ? 8 : 1}
+              value={password}
+              onInput={(event) => setPassword(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label="This device" hint="What it is called in the list of your devices">
+          {({ id, hint }) => (
+            <input
+              id={id}
+              aria-describedby={hint}
+              maxLength={200}
+              value={device}
+              onInput={(event) => setDevice(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        {isNew && (
+          <label class="choice">
+            <input
+              type="checkbox"
+              checked={isSealed}
+              disabled={status.sealed}
+              onChange={(event) => setSealed(event.currentTarget.checked)}
+            />
+            <span>
+              <strong>Encrypt from end to end</strong>
+              <small>
+                The server can’t read your items. You get a recovery phrase of 24 words, which your
+                other devices need.
+              </small>
+            </span>
+          </label>
+        )}
+        <button type="submit" class="button button-primary button-wide" disabled={task.isBusy}>
+          {task.isBusy ? "One moment…" : TITLES[mode]}
+        </button>
+      </form>
+    </Dialog>
+  );
+}
+
+/** "Firefox on Linux". */
+function deviceName(): string {
+  const agent = navigator.userAgent;
+  const browser = [
+    ["Edg/", "Edge"],
+    ["Firefox/", "Firefox"],
+    ["Chrome/", "Chrome"],
+    ["Safari/", "Safari"],
+  ].find(([mark = ""]) => agent.includes(mark))?.[1];
+  const system = [
+    ["Android", "Android"],
+    ["iPhone", "iPhone"],
+    ["iPad", "iPad"],
+    ["Mac OS", "Mac"],
+    ["Windows", "Windows"],
+    ["Linux", "Linux"],
+  ].find(([mark = ""]) => agent.includes(mark))?.[1];
+  return [browser ?? "Browser", system].filter((part) => part !== undefined).join(" on ");
+}

@@ -1,0 +1,61 @@
+/**
+ * Which dialog is open.
+ */
+import type { JSX } from "preact";
+import { useApp, type Dialogue } from "../app-context.js";
+import { AccountDialog } from "./account.js";
+import { ConflictsDialog, HistoryDialog } from "./history.js";
+import { ImportDialog } from "./import.js";
+import { KeysDialog } from "./keys-table.js";
+import { DeleteListDialog, ListDialog, MoveDialog } from "./list.js";
+import { PasscodeDialog } from "./passcode.js";
+import { PasswordDialog, SignOutDialog } from "./password.js";
+import { EnterPhraseDialog, PhraseDialog } from "./phrase.js";
+import { SettingsDialog } from "./settings.js";
+import { SyncDialog } from "./sync.js";
+
+export function Dialogs({
+  dialogue,
+}: {
+  readonly dialogue: Dialogue | undefined;
+}): JSX.Element | null {
+  const app = useApp();
+  const close = (): void => app.show(undefined);
+  if (dialogue === undefined) return null;
+  switch (dialogue.kind) {
+    case "account":
+      return <AccountDialog mode={dialogue.mode} onClose={close} />;
+    case "conflicts":
+      return <ConflictsDialog onClose={close} />;
+    case "deleteList":
+      return <DeleteListDialog list={dialogue.list} onClose={close} />;
+    case "enterPhrase":
+      return <EnterPhraseDialog onClose={close} />;
+    case "history":
+      return <HistoryDialog item={dialogue.item} onClose={close} />;
+    case "import":
+      return <ImportDialog onClose={close} />;
+    case "keys":
+      return <KeysDialog onClose={close} />;
+    case "list":
+      return <ListDialog list={dialogue.list} onClose={close} />;
+    case "move":
+      return <MoveDialog item={dialogue.item} onClose={close} />;
+    case "passcode":
+      return <PasscodeDialog onClose={close} />;
+    case "password":
+      return <PasswordDialog onClose={close} />;
+    case "phrase":
+      return <PhraseDialog onClose={close} />;
+    case "settings":
+      return <SettingsDialog onClose={close} />;
+    case "signOut":
+      return <SignOutDialog onClose={close} />;
+    case "sync":
+      return <SyncDialog onClose={close} />;
+  }
+}
+
+export interface Closable {
+  readonly onClose: () => void;
+}

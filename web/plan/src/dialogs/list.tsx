@@ -1,0 +1,142 @@
+/**
+ * A list's name and colour, its end, and an item's way to another list.
+ */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { moveItem, quote } from "../data/items.js";
+import { addList, colourOf, COLOURS, editList, removeList } from "../data/lists.js";
+import type { Item, List } from "../data/schema.js";
+import { Dialog, Field } from "../ui/dialog.js";
+import { Icon } from "../ui/icons.js";
+import type { Closable } from "./dialogs.js";
+
+export function ListDialog({
+  list,
+  onClose,
+}: Closable & { readonly list: List | undefined }): JSX.Element {
+  const app = useApp();
+  const [name, setName] = useState(list?.name ?? "");
+  const fresh = COLOURS[app.lists.length % COLOURS.length] ?? COLOURS[0];
+  const [colour, setColour] = useState(list === undefined ? fresh : colourOf(list));
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const wanted = name.trim();
+    if (wanted === "") return;
+    onClose();
+    if (list !== undefined) {
+      void app.act(editList(list, wanted, colour));
+      return;
+    }
+    const id = crypto.randomUUID();
+    const step = addList(app.db, { id, name: wanted, colour, createdMs: Date.now() });
+    void app.act(step).then(() => app.go({ kind: "list", id }));
+  };
+  return (
+    <Dialog
+      title={list === undefined ? "New list" : "List"}
+      onClose={onClose}
+      size="small"
+      testId="list-dialog"
+    >
+      <form class="form" onSubmit={submit}>
+        <Field label="Name">
+          {({ id }) => (
+            <input
+              id={id}
+              required
+              maxLength={100}
+              autocomplete="off"
+              value={name}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <fieldset class="swatches">
+          <legend>Colour</legend>
+          {COLOURS.map((known) => (
+            <label key={known} class={`swatch colour-${known}`}>
+              <input
+                type="radio"
+                name="colour"
+                aria-label={known}
+                checked={colour === known}
+                onChange={() => setColour(known)}
+              />
+              <Icon name="check" size={16} />
+            </label>
+          ))}
+        </fieldset>
+        <div class="button-row button-row-end">
+          <button type="button" class="button button-quiet" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="button button-primary" disabled={name.trim() === ""}>
+            {list === undefined ? "Make the list" : "Save"}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+export function DeleteListDialog({
+  list,
+  onClose,
+}: Closable & { readonly list: List }): JSX.Element {
+  const app = useApp();
+  const remove = (): void => {
+    onClose();
+    app.go({ kind: "all" });
+    void app.act(removeList(app.db, list));
+  };
+  return (
+    <Dialog
+      title={`Delete ${quote(list.name)}?`}
+      onClose={onClose}
+      size="small"
+      testId="delete-list"
+      footer={
+        <>
+          <button type="button" class="button button-quiet" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="button" class="button button-danger" onClick={remove}>
+            Delete the list
+          </button>
+        </>
+      }
+    >
+      <p>The list goes with all its items, on all your devices. You can undo it.</p>
+    </Dialog>
+  );
+}
+
+export function MoveDialog({ item, onClose }: Closable & { readonly item: Item }): JSX.Element {
+  const app = useApp();
+  const others = app.lists.filter((list) => list.id !== item.list_id);
+  return (
+    <Dialog title={`Move ${quote(item.title)} to`} onClose={onClose} size="small" testId="move">
+      {others.length === 0 && <p class="muted">There is no other list yet.</p>}
+      <ul class="choices">
+        {others.map((list) => (
+          <li key={list.id}>
+            <button
+              type="button"
+              class="place"
+              onClick={() => {
+                onClose();
+                void app.act(moveItem(app.db, item, list));
+              }}
+            >
+              <span class="place-icon">
+                <span class={`dot colour-${colourOf(list)}`} />
+              </span>
+              <span class="place-name">{list.name}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}

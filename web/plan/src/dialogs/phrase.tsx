@@ -1,0 +1,134 @@
+/**
+ * The recovery phrase: shown, to be written down, and asked for on the next device.
+ */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { problemText } from "../sync/problems.js";
+import { Dialog, Field, Problem } from "../ui/dialog.js";
+import { saveFile } from "../ui/files.js";
+import { useStatus, useTask } from "../ui/hooks.js";
+import { Icon } from "../ui/icons.js";
+import type { Closable } from "./dialogs.js";
+
+export function PhraseDialog({ onClose }: Closable): JSX.Element {
+  const { db, toast } = useApp();
+  const [words, setWords] = useState<string>();
+  const [isWritten, setWritten] = useState(false);
+  const task = useTask();
+  useEffect(() => task.run(async () => setWords(await db.phrase())), []);
+  const copy = (): void =>
+    task.run(async () => {
+      await navigator.clipboard.writeText(words ?? "");
+      toast({ text: "Copied" });
+    });
+  return (
+    <Dialog
+      title="Your recovery phrase"
+      testId="phrase"
+      footer={
+        <>
+          <label class="choice choice-inline">
+            <input
+              type="checkbox"
+              checked={isWritten}
+              disabled={words === undefined}
+              onChange={(event) => setWritten(event.currentTarget.checked)}
+            />
+            <span>I have written it down</span>
+          </label>
+          <button
+            type="button"
+            class="button button-primary"
+            disabled={!isWritten}
+            onClick={onClose}
+          >
+            Go on
+          </button>
+        </>
+      }
+    >
+      <p>
+        These 24 words, in this order, open your items on another device. Keep them where only you
+        find them. <strong>Nobody can recover them for you</strong>, not even the server.
+      </p>
+      <Problem text={problemText(task.error)} />
+      <ol class="words" data-testid="words" translate={false}>
+        {words?.split(" ").map((word, index) => (
+          <li key={index}>{word}</li>
+        ))}
+      </ol>
+      <div class="button-row">
+        <button type="button" class="button" disabled={words === undefined} onClick={copy}>
+          <Icon name="copy" size={18} />
+          Copy
+        </button>
+        <button
+          type="button"
+          class="button"
+          disabled={words === undefined}
+          onClick={() => saveFile("plan-recovery-phrase.txt", "text/plain", `${words ?? ""}\n`)}
+        >
+          <Icon name="download" size={18} />
+          Download
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+export function EnterPhraseDialog({ onClose }: Closable): JSX.Element {
+  const { db, toast } = useApp();
+  const { sync } = useStatus(db);
+  const [words, setWords] = useState("");
+  const task = useTask();
+  const isWrong = sync.phase === "failed" && sync.error.code === "wrong_phrase";
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    task.run(async () => {
+      await db.usePhrase(words.trim().split(/\s+/).join(" "));
+      // Only what the server has says whether they are the right ones.
+      await db.sync();
+      toast({ text: "Your items are here" });
+      onClose();
+    });
+  };
+  const before =
+    isWrong && !task.isBusy ? "This is not the phrase your items are encrypted with." : undefined;
+  const known = words.trim() === "" ? 0 : words.trim().split(/\s+/).length;
+  return (
+    <Dialog title="Enter your recovery phrase" onClose={onClose} size="small" testId="enter-phrase">
+      <p>
+        Your items are encrypted from end to end. Enter the 24 words you wrote down when you made
+        the account, or look them up on a device that has your items: Settings, Recovery phrase.
+      </p>
+      <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
+        <Problem text={problemText(task.error) ?? before} />
+        <Field label="Recovery phrase" hint={`${known} of 24 words`}>
+          {({ id, hint }) => (
+            <textarea
+              id={id}
+              aria-describedby={hint}
+              class="phrase-input"
+              rows={4}
+              required
+              autocomplete="off"
+              autocapitalize="none"
+              spellcheck={false}
+              value={words}
+              onInput={(event) => setWords(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <div class="button-row button-row-end">
+          <button type="button" class="button button-quiet" onClick={onClose}>
+            Later
+          </button>
+          <button type="submit" class="button button-primary" disabled={task.isBusy || known === 0}>
+            {task.isBusy ? "Checking…" : "Open my items"}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

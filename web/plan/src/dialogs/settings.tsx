@@ -1,0 +1,145 @@
+/**
+ * Settings, and one's data: look, account, import, export.
+ */
+import type { Database } from "@warren/client";
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { dayOf } from "../data/dates.js";
+import { exportCsv } from "../data/transfer.js";
+import { isProtected } from "../passcode.js";
+import { problemText } from "../sync/problems.js";
+import { readTheme, setTheme, THEMES, type Theme } from "../theme.js";
+import { Dialog, Problem } from "../ui/dialog.js";
+import { saveFile } from "../ui/files.js";
+import { useStatus, useTask } from "../ui/hooks.js";
+import { Icon, type IconName } from "../ui/icons.js";
+import type { Closable } from "./dialogs.js";
+
+const THEME_NAMES: Readonly<Record<Theme, string>> = {
+  system: "System",
+  light: "Light",
+  dark: "Dark",
+};
+
+export async function saveDatabase(db: Database): Promise<void> {
+  const name = `plan-${dayOf(new Date())}.db`;
+  saveFile(name, "application/vnd.sqlite3", await db.export());
+}
+
+export function SettingsDialog({ onClose }: Closable): JSX.Element {
+  const app = useApp();
+  const { db } = app;
+  const status = useStatus(db);
+  const task = useTask();
+  const saveCsv = async (): Promise<void> =>
+    saveFile(`plan-${dayOf(new Date())}.csv`, "text/csv", await exportCsv(db));
+  return (
+    <Dialog title="Settings" onClose={onClose} testId="settings">
+      <Problem text={problemText(task.error)} />
+      <ThemeChoice />
+      <section>
+        <h3>Account</h3>
+        <ul class="choices">
+          {status.account === undefined ? (
+            <>
+              <Entry
+                icon="user"
+                label="Make an account"
+                onClick={() => app.show({ kind: "account", mode: "signUp" })}
+              />
+              <Entry
+                icon="user"
+                label="Sign in"
+                onClick={() => app.show({ kind: "account", mode: "signIn" })}
+              />
+            </>
+          ) : (
+            <>
+              <Entry
+                icon="device"
+                label={`${status.account.login}: sync and devices`}
+                onClick={() => app.show({ kind: "sync" })}
+              />
+              <Entry
+                icon="lock"
+                label="Change password"
+                onClick={() => app.show({ kind: "password" })}
+              />
+            </>
+          )}
+          {status.sealed && (
+            <Entry
+              icon="note"
+              label="Recovery phrase"
+              onClick={() => app.show({ kind: "phrase" })}
+            />
+          )}
+          {!isProtected() && (
+            <Entry
+              icon="lock"
+              label="Lock this device’s items with a passcode"
+              onClick={() => app.show({ kind: "passcode" })}
+            />
+          )}
+        </ul>
+      </section>
+      <section>
+        <h3>Your data</h3>
+        <ul class="choices">
+          <Entry icon="upload" label="Import a CSV" onClick={() => app.show({ kind: "import" })} />
+          <Entry icon="download" label="Export as CSV" onClick={() => task.run(saveCsv)} />
+          <Entry
+            icon="download"
+            label="Export the database file (SQLite)"
+            onClick={() => task.run(() => saveDatabase(db))}
+          />
+          <Entry icon="clock" label="Lost edits" onClick={() => app.show({ kind: "conflicts" })} />
+          <Entry icon="help" label="Keys" onClick={() => app.show({ kind: "keys" })} />
+        </ul>
+      </section>
+    </Dialog>
+  );
+}
+
+function ThemeChoice(): JSX.Element {
+  const [theme, setChosen] = useState(readTheme);
+  return (
+    <fieldset class="segments">
+      <legend>Look</legend>
+      {THEMES.map((known) => (
+        <label key={known}>
+          <input
+            type="radio"
+            name="theme"
+            checked={theme === known}
+            onChange={() => {
+              setTheme(known);
+              setChosen(known);
+            }}
+          />
+          <span>{THEME_NAMES[known]}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+interface EntryProps {
+  readonly icon: IconName;
+  readonly label: string;
+  readonly onClick: () => void;
+}
+
+function Entry({ icon, label, onClick }: EntryProps): JSX.Element {
+  return (
+    <li>
+      <button type="button" class="place" onClick={onClick}>
+        <span class="place-icon">
+          <Icon name={icon} />
+        </span>
+        <span class="place-name">{label}</span>
+      </button>
+    </li>
+  );
+}

@@ -1,0 +1,237 @@
+/**
+ * How this device, the server, and the other devices stand; and what the user can do about it.
+ */
+import type { Device, Receipt, Status } from "@warren/client";
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useApp, type App } from "../app-context.js";
+import { describeAgo } from "../data/dates.js";
+import { useStanding } from "../sync/pill.js";
+import { problemText } from "../sync/problems.js";
+import { count, type Remedy } from "../sync/standing.js";
+import { Dialog, Problem } from "../ui/dialog.js";
+import { useStatus, useTask, type Task } from "../ui/hooks.js";
+import { Icon } from "../ui/icons.js";
+import { saveDatabase } from "./settings.js";
+import type { Closable } from "./dialogs.js";
+
+export function SyncDialog({ onClose }: Closable): JSX.Element {
+  const app = useApp();
+  const { db } = app;
+  const status = useStatus(db);
+  const standing = useStanding();
+  const [receipt, setReceipt] = useState<Receipt>();
+  const load = useTask();
+  const task = useTask();
+  const account = status.account;
+  const reload = (): void => load.run(async () => setReceipt(await db.receipt()));
+  const isAnswered = status.sync.phase === "inStep";
+  useEffect(() => {
+    if (account !== undefined && isAnswered) reload();
+  }, [account?.login, isAnswered, status.syncedMs]);
+  return (
+    <Dialog title="Sync" onClose={onClose} testId="sync">
+      <section class={`standing standing-${standing.tone}`} aria-live="polite">
+        <h3>{standing.label}</h3>
+        <p>{standing.detail}</p>
+        {standing.fraction !== undefined && (
+          <progress max={1} value={standing.fraction} aria-label="Sync progress" />
+        )}
+        <Remedies app={app} remedy={standing.remedy} status={status} task={task} />
+      </section>
+      <Problem text={problemText(task.error)} />
+      {account !== undefined && (
+        <>
+          <ReceiptTable status={status} receipt={receipt} />
+          <Devices
+            devices={receipt?.devices ?? []}
+            isLoading={load.isBusy && receipt === undefined}
+            onRevoke={(device) =>
+              task.run(async () => {
+                await db.revoke(device.id);
+                app.toast({ text: `${device.name || "The device"} can no longer sync` });
+                reload();
+              })
+            }
+          />
+          <div class="button-row">
+            <button type="button" class="button" onClick={() => app.show({ kind: "conflicts" })}>
+              <Icon name="clock" size={18} />
+              Lost edits
+            </button>
+            <button type="button" class="button" onClick={() => app.show({ kind: "password" })}>
+              <Icon name="lock" size={18} />
+              Change password
+            </button>
+            <button type="button" class="button" onClick={() => app.show({ kind: "signOut" })}>
+              Sign out
+            </button>
+          </div>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+interface RemediesProps {
+  readonly app: App;
+  readonly remedy: Remedy | undefined;
+  readonly status: Status;
+  readonly task: Task<unknown>;
+}
+
+function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | null {
+  const signIn = (): void => app.show({ kind: "account", mode: "signIn" });
+  const retry = (): void => task.run(async () => void (await app.db.sync()));
+  switch (remedy) {
+    case "signUp":
+      return (
+        <p class="button-row">
+          <button
+            type="button"
+            class="button button-primary"
+            onClick={() => app.show({ kind: "account", mode: "signUp" })}
+          >
+            Make an account
+          </button>
+          <button type="button" class="button" onClick={signIn}>
+            Sign in
+          </button>
+        </p>
+      );
+    case "signIn":
+      return <Action label="Sign in" onClick={signIn} />;
+    case "phrase":
+      return <Action label="Enter the phrase" onClick={() => app.show({ kind: "enterPhrase" })} />;
+    case "export":
+      return (
+        <Action label="Export my items" onClick={() => task.run(() => saveDatabase(app.db))} />
+      );
+    case "retry":
+      return (
+        <Action
+          label={task.isBusy ? "Trying…" : "Try again"}
+          isBusy={task.isBusy}
+          onClick={retry}
+        />
+      );
+    case undefined:
+      return status.account === undefined ? null : (
+        <Action
+          label={task.isBusy ? "Syncing…" : "Sync now"}
+          isBusy={task.isBusy}
+          onClick={retry}
+          isQuiet
+        />
+      );
+  }
+}
+
+interface ActionProps {
+  readonly label: string;
+  readonly onClick: () => void;
+  readonly isBusy?: boolean;
+  readonly isQuiet?: boolean;
+}
+
+function Action({ label, onClick, isBusy, isQuiet }: ActionProps): JSX.Element {
+  return (
+    <p class="button-row">
+      <button
+        type="button"
+        class={isQuiet === true ? "button" : "button button-primary"}
+        disabled={isBusy === true}
+        onClick={onClick}
+      >
+        {label}
+      </button>
+    </p>
+  );
+}
+
+function ReceiptTable({
+  status,
+  receipt,
+}: {
+  status: Status;
+  receipt: Receipt | undefined;
+}): JSX.Element {
+  const facts: [string, string][] = [
+    ["Account", status.account?.login ?? ""],
+    ["Server", new URL(status.account?.server ?? location.origin, location.href).host],
+    ["Encryption", status.sealed ? "End to end" : "On the way, and on the server’s disk"],
+  ];
+  if (receipt !== undefined) {
+    facts.push(
+      ["Server holds", `${count(receipt.serverCount)} changes`],
+      ["This device holds", `${count(receipt.knownCount)} changes`],
+    );
+    if (receipt.toFetch > 0) facts.push(["To fetch", count(receipt.toFetch)]);
+  }
+  facts.push(["To send", count(receipt?.toSend ?? status.unsent)]);
+  return (
+    <dl class="facts" data-testid="receipt">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface DevicesProps {
+  readonly devices: readonly Device[];
+  readonly isLoading: boolean;
+  readonly onRevoke: (device: Device) => void;
+}
+
+function Devices({ devices, isLoading, onRevoke }: DevicesProps): JSX.Element | null {
+  const [asked, setAsked] = useState<string>();
+  if (devices.length === 0 && !isLoading) return null;
+  return (
+    <section>
+      <h3>Devices</h3>
+      {isLoading && <p class="muted">Asking the server…</p>}
+      <ul class="devices" data-testid="devices">
+        {devices.map((device) => (
+          <li key={device.id}>
+            <Icon name="device" />
+            <div class="device-text">
+              <strong>{device.name || "Unnamed device"}</strong>
+              <small>{deviceFacts(device)}</small>
+            </div>
+            {device.isCurrent && <span class="badge">This one</span>}
+            {!device.isCurrent && asked !== device.id && (
+              <button type="button" class="button button-small" onClick={() => setAsked(device.id)}>
+                Revoke
+              </button>
+            )}
+            {asked === device.id && (
+              <button
+                type="button"
+                class="button button-small button-danger"
+                onClick={() => {
+                  setAsked(undefined);
+                  onRevoke(device);
+                }}
+              >
+                Really revoke
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function deviceFacts(device: Device): string {
+  const facts = [
+    device.seenMs === 0 ? "never synced" : `seen ${describeAgo(device.seenMs, Date.now())}`,
+  ];
+  if (device.unsent > 0) facts.push(`${count(device.unsent)} unsent`);
+  if (device.behind > 0) facts.push(`${count(device.behind)} behind`);
+  return facts.join(" · ");
+}

@@ -1,0 +1,80 @@
+/**
+ * The line that new items are typed into. It goes to the list that is shown; in a smart view to the
+ * first list, due as the view says. Where there is no list yet, one is made.
+ */
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { useApp, type App } from "../app-context.js";
+import { addDays, type Day } from "../data/dates.js";
+import { addItem } from "../data/items.js";
+import { insertLists } from "../data/lists.js";
+import { positionAfter } from "../data/order.js";
+import type { Step } from "../data/undo.js";
+import { Icon } from "../ui/icons.js";
+
+/** Devices that each make the first list make the same one. */
+const FIRST_LIST = "inbox";
+
+export function QuickAdd(): JSX.Element {
+  const app = useApp();
+  const [title, setTitle] = useState("");
+  const input = useRef<HTMLInputElement>(null);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const wanted = title.trim();
+    input.current?.focus();
+    if (wanted === "") return;
+    setTitle("");
+    void app.act(addStep(app, wanted), "quiet");
+  };
+  return (
+    <form class="quick-add" onSubmit={submit}>
+      <span class="quick-add-icon">
+        <Icon name="plus" />
+      </span>
+      <input
+        ref={input}
+        id="quick-add"
+        aria-label="Add an item"
+        placeholder={placeholder(app)}
+        autocomplete="off"
+        enterkeyhint="done"
+        maxLength={500}
+        value={title}
+        onInput={(event) => setTitle(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") event.currentTarget.blur();
+        }}
+      />
+      <button type="submit" class="quick-add-go" disabled={title.trim() === ""}>
+        Add
+      </button>
+    </form>
+  );
+}
+
+function placeholder(app: App): string {
+  switch (app.view.kind) {
+    case "today":
+      return "Add an item for today";
+    case "upcoming":
+      return "Add an item for tomorrow";
+    default:
+      return "Add an item";
+  }
+}
+
+async function addStep(app: App, title: string): Promise<Step> {
+  const createdMs = Date.now();
+  const { view, lists, now } = app;
+  const shown = view.kind === "list" ? lists.find((list) => list.id === view.id) : undefined;
+  const list = shown ?? lists[0];
+  const due: Day | null =
+    view.kind === "today" ? now.today : view.kind === "upcoming" ? addDays(now.today, 1) : null;
+  const listId = list?.id ?? FIRST_LIST;
+  const step = await addItem(app.db, { id: crypto.randomUUID(), title, listId, due, createdMs });
+  if (list !== undefined) return step;
+  const made = { id: FIRST_LIST, name: "Inbox", colour: "green", created_ms: createdMs };
+  const first = insertLists([{ ...made, position: positionAfter(undefined) }]);
+  return { ...step, apply: [first, ...step.apply] };
+}

@@ -1,0 +1,110 @@
+/**
+ * One item in a list: its check box, its title, and what there is to know about it.
+ */
+import type { JSX } from "preact";
+import { memo } from "preact/compat";
+import { describeDay, type Day } from "../data/dates.js";
+import { colourOf } from "../data/lists.js";
+import type { Item, List } from "../data/schema.js";
+import { Icon } from "../ui/icons.js";
+
+interface Props {
+  readonly item: Item;
+  readonly index: number;
+  readonly count: number;
+  readonly top: number;
+  readonly today: Day;
+  /** Told where items of several lists stand together. */
+  readonly list: List | undefined;
+  readonly isCurrent: boolean;
+  readonly isOpen: boolean;
+  readonly isDragged: boolean;
+  readonly on: RowEvents;
+}
+
+/** The same object for all rows, so that rows which did not change are not drawn again. */
+export interface RowEvents {
+  readonly check: (item: Item, index: number) => void;
+  readonly open: (item: Item, index: number) => void;
+  readonly focus: (item: Item, index: number) => void;
+  readonly drag: (event: PointerEvent, item: Item, index: number) => void;
+}
+
+function ItemRowView(props: Props): JSX.Element {
+  const { item, index, list, on } = props;
+  const isDone = item.done_ms !== null;
+  const classes = ["row"];
+  if (isDone) classes.push("row-done");
+  if (props.isCurrent) classes.push("row-current");
+  if (props.isOpen) classes.push("row-open");
+  if (props.isDragged) classes.push("row-dragged");
+  return (
+    <li
+      class={classes.join(" ")}
+      style={{ transform: `translateY(${props.top}px)` }}
+      aria-setsize={props.count}
+      aria-posinset={index + 1}
+      data-testid="item"
+      data-id={item.id}
+      onPointerDown={(event) => {
+        const onGrip = (event.target as Element).closest(".row-grip") !== null;
+        if (onGrip || event.pointerType === "mouse") on.drag(event, item, index);
+      }}
+    >
+      <span class="row-grip" aria-hidden="true">
+        <Icon name="grip" />
+      </span>
+      <span class="row-check">
+        <input
+          type="checkbox"
+          checked={isDone}
+          tabIndex={props.isCurrent ? 0 : -1}
+          aria-label={`Done: ${item.title}`}
+          onChange={(event) => {
+            // The database says what is checked.
+            event.currentTarget.checked = isDone;
+            on.check(item, index);
+          }}
+        />
+      </span>
+      <button
+        type="button"
+        class="row-main"
+        tabIndex={props.isCurrent ? 0 : -1}
+        data-index={index}
+        aria-current={props.isOpen ? "true" : undefined}
+        onClick={() => on.open(item, index)}
+        onFocus={() => on.focus(item, index)}
+      >
+        <span class="row-title">{item.title}</span>
+        <span class="row-facts">
+          {list !== undefined && (
+            <span class="fact">
+              <span class={`dot colour-${colourOf(list)}`} aria-hidden="true" />
+              {list.name}
+            </span>
+          )}
+          {item.note !== "" && (
+            <span class="fact" title={item.note.slice(0, 200)}>
+              <Icon name="note" size={16} />
+              <span class="visually-hidden">has a note</span>
+            </span>
+          )}
+          {item.due !== null && <Due due={item.due} today={props.today} isDone={isDone} />}
+        </span>
+      </button>
+    </li>
+  );
+}
+
+export const ItemRow = memo(ItemRowView);
+
+function Due({ due, today, isDone }: { due: Day; today: Day; isDone: boolean }): JSX.Element {
+  const state = isDone || due > today ? "" : due < today ? " fact-overdue" : " fact-today";
+  return (
+    <span class={`fact fact-due${state}`}>
+      {state === " fact-overdue" && <span class="visually-hidden">overdue: </span>}
+      {describeDay(due, today)}
+    </span>
+  );
+}

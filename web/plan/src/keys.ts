@@ -1,0 +1,94 @@
+/**
+ * The keys that work everywhere. Those of a list are in `items/list-keys.ts`.
+ */
+import { useEffect } from "preact/hooks";
+import type { App } from "./app-context.js";
+import { hasDialog, isTyping } from "./items/list-keys.js";
+import { useLatest } from "./ui/hooks.js";
+
+/** What the table of keys shows. */
+export const KEYS: readonly (readonly [string, string])[] = [
+  ["n", "New item"],
+  ["/", "Search"],
+  ["↑ ↓", "Move through the list"],
+  ["Space or x", "Check off"],
+  ["Enter", "Open and edit"],
+  ["Esc", "Close"],
+  ["Alt ↑ ↓", "Move the item up or down"],
+  ["m", "Move to another list"],
+  ["Delete or ⌫", "Delete"],
+  ["Ctrl Z", "Undo"],
+  ["Ctrl Shift Z", "Redo"],
+  ["g then t u a", "Go to Today, Upcoming, All"],
+  ["?", "This table"],
+];
+
+/** How long the second key of `g t` may take. */
+const SEQUENCE_MS = 1500;
+
+export function useKeys(app: App, openSearch: () => void): void {
+  const latest = useLatest({ app, openSearch });
+  useEffect(() => {
+    let goAtMs = 0;
+    const onKeyDown = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || isTyping(event) || hasDialog()) return;
+      const isGoing = event.timeStamp - goAtMs < SEQUENCE_MS;
+      goAtMs = event.key === "g" ? event.timeStamp : 0;
+      if (run(event, latest.current.app, latest.current.openSearch, isGoing))
+        event.preventDefault();
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, []);
+}
+
+function run(event: KeyboardEvent, app: App, openSearch: () => void, isGoing: boolean): boolean {
+  if (event.ctrlKey || event.metaKey) return runHistory(event, app);
+  if (event.altKey) return false;
+  switch (event.key) {
+    case "n":
+      focusQuickAdd();
+      return true;
+    case "/":
+      openSearch();
+      return true;
+    case "?":
+      app.show({ kind: "keys" });
+      return true;
+    case "Escape":
+      app.open(undefined);
+      return true;
+    case "t":
+      if (isGoing) app.go({ kind: "today" });
+      return isGoing;
+    case "u":
+      if (isGoing) app.go({ kind: "upcoming" });
+      return isGoing;
+    case "a":
+      if (isGoing) app.go({ kind: "all" });
+      return isGoing;
+    default:
+      return false;
+  }
+}
+
+function runHistory(event: KeyboardEvent, app: App): boolean {
+  const key = event.key.toLowerCase();
+  if (key === "y" || (key === "z" && event.shiftKey)) {
+    app.redoLast();
+    return true;
+  }
+  if (key !== "z") return false;
+  app.undoLast();
+  return true;
+}
+
+export function focusQuickAdd(): void {
+  document.getElementById("quick-add")?.focus();
+}
+
+/** The item that the list's cursor is on, or the list, where there is none. */
+export function focusItems(): void {
+  const row = document.querySelector<HTMLElement>('.row-main[tabindex="0"]');
+  (row ?? document.querySelector<HTMLElement>(".scroller"))?.focus();
+}

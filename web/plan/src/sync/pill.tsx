@@ -1,0 +1,59 @@
+/**
+ * How things stand, always on the screen: a small button that opens the details.
+ */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { useClock, useStatus } from "../ui/hooks.js";
+import { Icon, type IconName } from "../ui/icons.js";
+import { standingOf, type Standing, type Tone } from "./standing.js";
+
+const ICONS: Readonly<Record<Tone, IconName>> = {
+  quiet: "device",
+  ok: "cloud",
+  busy: "sync",
+  warn: "offline",
+  bad: "warning",
+};
+
+/** Shorter work than this is not worth a change of the pill. */
+const BRIEF_MS = 300;
+
+export function useStanding(): Standing {
+  const { db } = useApp();
+  const standing = standingOf(useStatus(db), useClock(30_000));
+  const isBusy = standing.tone === "busy";
+  const [isLong, setLong] = useState(false);
+  const before = useRef(standing);
+  if (!isBusy) before.current = standing;
+  useEffect(() => {
+    setLong(false);
+    if (!isBusy) return undefined;
+    const timer = setTimeout(() => setLong(true), BRIEF_MS);
+    return () => clearTimeout(timer);
+  }, [isBusy]);
+  return isBusy && !isLong ? before.current : standing;
+}
+
+export function SyncPill(): JSX.Element {
+  const app = useApp();
+  const standing = useStanding();
+  return (
+    <button
+      type="button"
+      class={`pill pill-${standing.tone}`}
+      data-testid="sync-pill"
+      data-tone={standing.tone}
+      title={standing.detail}
+      onClick={() => app.show({ kind: "sync" })}
+    >
+      <Icon name={ICONS[standing.tone]} size={16} />
+      <span class="pill-label" role="status">
+        {standing.label}
+      </span>
+      {standing.fraction !== undefined && (
+        <progress class="pill-bar" max={1} value={standing.fraction} aria-label="Sync progress" />
+      )}
+    </button>
+  );
+}

@@ -1,0 +1,37 @@
+/**
+ * What a failed call means to people, by its code.
+ */
+import { WarrenError } from "@warren/client";
+
+const TEXTS: Readonly<Record<string, string>> = {
+  account_exists:
+    "There is an account with this name already. Sign in instead, or choose another name.",
+  already_plain: "This account is not encrypted from end to end, and cannot become so later.",
+  already_sealed: "This device has another phrase already.",
+  busy: "The server has a lot to do. Try again in a moment.",
+  internal: "The server had a fault. Try again in a moment.",
+  invalid_login:
+    "A name has 1 to 64 letters, digits or . _ @ + -, and begins with a letter or digit.",
+  invalid_password: "A password has at least 8 characters.",
+  invalid_phrase:
+    "These are not the words of a recovery phrase: check the spelling and that all 24 are there.",
+  offline: "The server cannot be reached. Check the connection and try again.",
+  quota_exceeded:
+    "The account has no room left. Revoke a device you don’t use, or ask the operator.",
+  registration_closed: "Only the operator of this server makes accounts here.",
+  too_many_attempts: "Too many attempts. Wait a little, then try again.",
+  unavailable: "The server is just restarting. Try again in a moment.",
+  unreachable: "The server cannot be reached. Check the connection and try again.",
+  wrong_password: "The name or the password is wrong.",
+  wrong_phrase: "This is not the phrase your items are encrypted with.",
+};
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof WarrenError ? error.code : undefined;
+}
+
+export function problemText(error: unknown): string | undefined {
+  if (error === undefined) return undefined;
+  const known = TEXTS[codeOf(error) ?? ""];
+  return known ?? (error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,162 @@
+/**
+ * How the database stands, in the words of the screen: a short label for the pill, a sentence or
+ * two, and what the user can do about it. Pure: the status goes in, texts come out.
+ */
+import type { ErrorInfo, Progress, Status } from "@warren/client";
+import { describeAgo } from "../data/dates.js";
+
+export type Tone = "quiet" | "ok" | "busy" | "warn" | "bad";
+export type Remedy = "signUp" | "signIn" | "phrase" | "retry" | "export";
+
+export interface Standing {
+  readonly tone: Tone;
+  readonly label: string;
+  readonly detail: string;
+  /** 0 to 1, where it is known. */
+  readonly fraction?: number;
+  readonly remedy?: Remedy;
+}
+
+export function standingOf(status: Status, nowMs: number): Standing {
+  const sync = status.sync;
+  switch (sync.phase) {
+    case "local":
+      return localStanding(status);
+    case "inStep":
+      return {
+        tone: "ok",
+        label: "In step",
+        detail: `The server has everything${ago(status, nowMs)}.`,
+      };
+    case "pending":
+      return { tone: "busy", label: "Saving…", detail: "Changes are about to be sent." };
+    case "syncing":
+      return syncing(sync.progress);
+    case "offline":
+      return {
+        tone: "warn",
+        label: status.unsent === 0 ? "Offline" : `Offline, ${count(status.unsent)} unsent`,
+        detail: `The server cannot be reached. You can go on: ${
+          status.unsent === 0 ? "what you change" : `${changes(status.unsent)}`
+        } will be sent when it is back.`,
+        remedy: "retry",
+      };
+    case "failed":
+      return failed(sync.error, status);
+  }
+}
+
+function localStanding(status: Status): Standing {
+  if (status.account !== undefined) {
+    return {
+      tone: "warn",
+      label: "Signed out",
+      detail: "Your items stay on this device. Sign in to sync them again.",
+      remedy: "signIn",
+    };
+  }
+  if (status.storage === "memory") {
+    return {
+      tone: "warn",
+      label: "Not saved",
+      detail:
+        "This browser gives no lasting storage here (a private window?). What you enter is gone " +
+        "when you close the last tab. With an account it is kept on the server.",
+      remedy: "signUp",
+    };
+  }
+  return {
+    tone: "quiet",
+    label: "On this device only",
+    detail:
+      "Your items are saved on this device. With an account they are on your other devices, too.",
+    remedy: "signUp",
+  };
+}
+
+function syncing(progress: Progress | undefined): Standing {
+  const detail = "Changes go back and forth.";
+  if (progress?.stage === "applied") {
+    return { tone: "busy", label: `Sorting in ${count(progress.done)}`, detail };
+  }
+  if (progress === undefined || progress.total === 0) {
+    return { tone: "busy", label: "Syncing…", detail };
+  }
+  return {
+    tone: "busy",
+    label: `Syncing ${count(progress.done)} / ${count(progress.total)}`,
+    detail: progress.stage === "sent" ? "Your changes are being sent." : "Items are arriving.",
+    fraction: Math.min(1, progress.done / progress.total),
+  };
+}
+
+/** What a code means to people, and what they can do. */
+function failed(error: ErrorInfo, status: Status): Standing {
+  const unsent = status.unsent === 0 ? "" : ` ${changes(status.unsent)} wait here, none is lost.`;
+  const bad = (label: string, detail: string, remedy?: Remedy): Standing => ({
+    tone: "bad",
+    label,
+    detail: detail + unsent,
+    ...(remedy === undefined ? {} : { remedy }),
+  });
+  switch (error.code) {
+    case "invalid_token":
+      return bad(
+        "Sign in again",
+        "This device was revoked, so it no longer syncs. Sign in to connect it again.",
+        "signIn",
+      );
+    case "wrong_password":
+      return bad("Sign in again", "The password was changed. Sign in with the new one.", "signIn");
+    case "sealed":
+      return bad(
+        "Recovery phrase needed",
+        "Your items are encrypted from end to end. Enter the recovery phrase to read them here.",
+        "phrase",
+      );
+    case "wrong_phrase":
+    case "already_sealed":
+      return bad(
+        "Wrong recovery phrase",
+        "The phrase on this device is not the one your items are encrypted with.",
+        "phrase",
+      );
+    case "quota_exceeded":
+      return bad(
+        "Account is full",
+        `The server takes no more: ${error.message}. Ask its operator for more room.`,
+        "retry",
+      );
+    case "storage_full":
+      return bad(
+        "This device is full",
+        "There is no room left to save on this device. Free some; to be safe, export your items.",
+        "export",
+      );
+    case "clock_drift":
+      return bad(
+        "Check the clock",
+        "This device’s clock is wrong. Set it right, then try again.",
+        "retry",
+      );
+    default:
+      return bad("Sync failed", `${sentence(error.message)} (${error.code})`, "retry");
+  }
+}
+
+function ago(status: Status, nowMs: number): string {
+  return status.syncedMs === undefined ? "" : `, as of ${describeAgo(status.syncedMs, nowMs)}`;
+}
+
+export function count(value: number): string {
+  return value.toLocaleString("en");
+}
+
+function changes(value: number): string {
+  return value === 1 ? "1 change" : `${count(value)} changes`;
+}
+
+function sentence(text: string): string {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}

@@ -1,0 +1,132 @@
+/**
+ * Dragging a row, with pointer events: by its grip with a finger, anywhere on it with a mouse.
+ *
+ * - The row is dropped between two rows of its list, or on whatever carries `data-drop-list`.
+ * - A drag begins after a few pixels, so that clicks stay clicks. Escape ends it without a change.
+ * - Near the edges the list scrolls by itself.
+ */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useLatest } from "./hooks.js";
+
+export interface Drag {
+  readonly index: number;
+  readonly id: string;
+  readonly title: string;
+  readonly x: number;
+  readonly y: number;
+  /** The row that it would stand before; `undefined` where rows have no order of their own. */
+  readonly target: number | undefined;
+  /** The list that it would go to. */
+  readonly listId: string | undefined;
+}
+
+interface Options {
+  readonly scroller: { readonly current: HTMLElement | null };
+  readonly rowHeight: number;
+  /** How many rows, from the first, can be put in order; 0 where they cannot. */
+  readonly sortable: number;
+  readonly onDrop: (drag: Drag) => void;
+}
+
+export interface Dragging {
+  readonly drag: Drag | undefined;
+  readonly begin: (event: PointerEvent, row: Pick<Drag, "index" | "id" | "title">) => void;
+}
+
+const BEGIN_PX = 5;
+const EDGE_PX = 56;
+
+export function useDrag(options: Options): Dragging {
+  const [drag, setDrag] = useState<Drag>();
+  const latest = useLatest(options);
+  const cleanup = useRef<() => void>(() => undefined);
+  useEffect(() => () => cleanup.current(), []);
+
+  const begin = (down: PointerEvent, row: Pick<Drag, "index" | "id" | "title">): void => {
+    if (down.button !== 0) return;
+    let current: Drag | undefined;
+    let frame = 0;
+    let last: PointerEvent = down;
+    const update = (): void => {
+      const { scroller, rowHeight, sortable } = latest.current;
+      current = { ...row, ...targetAt(last, scroller.current, rowHeight, sortable) };
+      setDrag(current);
+    };
+    const scroll = (): void => {
+      const element = latest.current.scroller.current;
+      if (current !== undefined && element !== null && current.listId === undefined) {
+        const box = element.getBoundingClientRect();
+        const over = Math.max(0, last.clientY - (box.bottom - EDGE_PX));
+        const under = Math.max(0, box.top + EDGE_PX - last.clientY);
+        const before = element.scrollTop;
+        element.scrollTop += (Math.min(over, EDGE_PX) - Math.min(under, EDGE_PX)) / 4;
+        if (element.scrollTop !== before) update();
+      }
+      frame = requestAnimationFrame(scroll);
+    };
+    const onMove = (event: PointerEvent): void => {
+      if (event.pointerId !== down.pointerId) return;
+      last = event;
+      const far = Math.hypot(event.clientX - down.clientX, event.clientY - down.clientY);
+      if (current === undefined && far < BEGIN_PX) return;
+      if (current === undefined) {
+        document.documentElement.classList.add("dragging");
+        frame = requestAnimationFrame(scroll);
+      }
+      update();
+    };
+    const end = (): void => {
+      cancelAnimationFrame(frame);
+      document.documentElement.classList.remove("dragging");
+      removeEventListener("pointermove", onMove);
+      removeEventListener("pointerup", onUp);
+      removeEventListener("pointercancel", end);
+      removeEventListener("keydown", onKey, true);
+      setDrag(undefined);
+    };
+    const onUp = (event: PointerEvent): void => {
+      if (event.pointerId !== down.pointerId) return;
+      const dropped = current;
+      end();
+      if (dropped === undefined) return;
+      // The click that follows belongs to the drag.
+      addEventListener("click", stopClick, { capture: true, once: true });
+      setTimeout(() => removeEventListener("click", stopClick, true), 0);
+      latest.current.onDrop(dropped);
+    };
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key !== "Escape" || current === undefined) return;
+      event.stopPropagation();
+      end();
+    };
+    addEventListener("pointermove", onMove);
+    addEventListener("pointerup", onUp);
+    addEventListener("pointercancel", end);
+    addEventListener("keydown", onKey, true);
+    cleanup.current = end;
+  };
+  return { drag, begin };
+}
+
+function stopClick(event: Event): void {
+  event.stopPropagation();
+  event.preventDefault();
+}
+
+function targetAt(
+  event: PointerEvent,
+  scroller: HTMLElement | null,
+  rowHeight: number,
+  sortable: number,
+): Pick<Drag, "x" | "y" | "target" | "listId"> {
+  const place = { x: event.clientX, y: event.clientY };
+  const under = document.elementFromPoint(event.clientX, event.clientY);
+  const listId = under?.closest<HTMLElement>("[data-drop-list]")?.dataset["dropList"];
+  if (listId !== undefined) return { ...place, listId, target: undefined };
+  if (scroller === null || sortable === 0) return { ...place, listId, target: undefined };
+  const box = scroller.getBoundingClientRect();
+  if (event.clientX < box.left) return { ...place, listId, target: undefined };
+  const y = event.clientY - box.top + scroller.scrollTop;
+  const target = Math.max(0, Math.min(sortable, Math.round(y / rowHeight)));
+  return { ...place, listId, target };
+}

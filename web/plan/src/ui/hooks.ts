@@ -1,0 +1,108 @@
+/**
+ * What the screens listen to: rows, the database's status, the window, and the time.
+ */
+import type { Database, Row, Status } from "@warren/client";
+import { useObservable } from "@warren/client/react";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { dayOf } from "../data/dates.js";
+import type { Now, Query } from "../data/views.js";
+
+export interface Rows<T extends Row> {
+  readonly rows: readonly T[];
+  /** Which query they answer: until a new one is answered, the rows of the last one stay. */
+  readonly query: Query;
+}
+
+/** The rows of a query, told anew when they change. */
+export function useRows<T extends Row>(db: Database, query: Query): Rows<T> | undefined {
+  const [answer, setAnswer] = useState<Rows<T>>();
+  const key = JSON.stringify([query.sql, query.parameters]);
+  useEffect(
+    () => db.liveQuery<T>(query.sql, query.parameters)((rows) => setAnswer({ rows, query })),
+    [db, key],
+  );
+  return answer;
+}
+
+export function useStatus(db: Database): Status {
+  return useObservable(db.status);
+}
+
+export function useMedia(query: string): boolean {
+  const [matches, setMatches] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const update = (): void => setMatches(media.matches);
+    update();
+    media.addEventListener("change", update);
+    return () => media.removeEventListener("change", update);
+  }, [query]);
+  return matches;
+}
+
+export const PHONE = "(max-width: 767px)";
+/** Room for the item beside the list. */
+export const WIDE = "(min-width: 1080px)";
+
+/** Today; changes at midnight, and when the page is shown again. */
+export function useNow(): Now {
+  const [now, setNow] = useState(readNow);
+  useEffect(() => {
+    const update = (): void =>
+      setNow((before) => (before.today === dayOf(new Date()) ? before : readNow()));
+    const timer = setInterval(update, 60_000);
+    document.addEventListener("visibilitychange", update);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", update);
+    };
+  }, []);
+  return now;
+}
+
+function readNow(): Now {
+  const time = new Date();
+  const midnight = new Date(time.getFullYear(), time.getMonth(), time.getDate());
+  return { today: dayOf(time), midnightMs: midnight.getTime() };
+}
+
+/** Milliseconds since 1970, told anew at this interval. */
+export function useClock(everyMs: number): number {
+  const [time, setTime] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setTime(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return time;
+}
+
+/** The latest value, for listeners that are set up once. */
+export function useLatest<T>(value: T): { readonly current: T } {
+  const ref = useRef(value);
+  ref.current = value;
+  return ref;
+}
+
+/** What a call is doing: for buttons that wait, and forms that say what went wrong. */
+export interface Task<E> {
+  readonly isBusy: boolean;
+  readonly error: E | undefined;
+  readonly run: (work: () => Promise<void>) => void;
+}
+
+export function useTask(): Task<unknown> {
+  const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({
+    isBusy: false,
+    error: undefined,
+  });
+  const isMounted = useRef(true);
+  useEffect(() => () => void (isMounted.current = false), []);
+  const run = (work: () => Promise<void>): void => {
+    setState({ isBusy: true, error: undefined });
+    work().then(
+      () => isMounted.current && setState({ isBusy: false, error: undefined }),
+      (error: unknown) => isMounted.current && setState({ isBusy: false, error }),
+    );
+  };
+  return { ...state, run };
+}

@@ -1,0 +1,50 @@
+/**
+ * The service worker: registered once, and a new version told to the user, who decides when to
+ * load it.
+ */
+import type { Toast } from "./app-context.js";
+
+/** What the waiting worker is told when the user wants it. */
+export const TAKE_OVER = "take-over";
+
+export function onUpdate(tell: (toast: Toast) => void): () => void {
+  const container = navigator.serviceWorker as ServiceWorkerContainer | undefined;
+  if (container === undefined) return () => undefined;
+  let isWanted = false;
+  const reload = (): void => {
+    if (isWanted) location.reload();
+  };
+  container.addEventListener("controllerchange", reload);
+  const offer = (worker: ServiceWorker): void =>
+    tell({
+      text: "A new version is ready.",
+      action: {
+        label: "Reload",
+        run: () => {
+          isWanted = true;
+          worker.postMessage(TAKE_OVER);
+        },
+      },
+    });
+  container.register("/sw.js").then(
+    (registration) => watch(registration, offer),
+    // Without one the app works as well, only not offline from the first load.
+    () => undefined,
+  );
+  return () => container.removeEventListener("controllerchange", reload);
+}
+
+function watch(
+  registration: ServiceWorkerRegistration,
+  offer: (worker: ServiceWorker) => void,
+): void {
+  // Without a controller this is the first version, and there is nothing to replace.
+  const isUpdate = (): boolean => navigator.serviceWorker.controller !== null;
+  if (registration.waiting !== null && isUpdate()) offer(registration.waiting);
+  registration.addEventListener("updatefound", () => {
+    const worker = registration.installing;
+    worker?.addEventListener("statechange", () => {
+      if (worker.state === "installed" && isUpdate()) offer(worker);
+    });
+  });
+}

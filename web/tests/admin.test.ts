@@ -1,0 +1,245 @@
+/** The operator's page, on a server that is in use. */
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import axe from "axe-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { ADMIN_TOKEN, bed, PASSWORD, type Device } from "./harness.js";
+
+const here = bed();
+
+const SCREENS = join("target", "web", "screens");
+const DEVICE_NAME = "Ada's secret telephone";
+const CONTENT = "what Ada wrote down";
+const KINDS: Readonly<Record<string, BrowserContextOptions>> = {
+  light: { colorScheme: "light", viewport: { width: 1280, height: 900 } },
+  dark: { colorScheme: "dark", viewport: { width: 1280, height: 900 } },
+  phone: { colorScheme: "light", viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 },
+};
+
+/** Registers a device of a new account, and returns its token. */
+async function register(login: string): Promise<string> {
+  await here.server.account(login);
+  const answer = await post("/v1/clients", { login, password: PASSWORD, name: DEVICE_NAME });
+  return ((await answer.json()) as { readonly token: string }).token;
+}
+
+function post(path: string, body: object, token?: string): Promise<Response> {
+  const headers = new Headers({ "content-type": "application/json" });
+  if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+  return fetch(here.server.address + path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+let pushed = 0;
+
+/** Pushes so many messages, no two alike. */
+async function push(token: string, messages: number): Promise<void> {
+  const list = Array.from({ length: messages }, () => {
+    pushed += 1;
+    const time = new Date(Date.UTC(2026, 0, 1) + pushed).toISOString();
+    const content = Buffer.from(`${CONTENT} ${pushed}`).toString("base64");
+    return { timestamp: `${time}-0000-00000000000000ab`, content };
+  });
+  const answer = await post("/v1/sync/delta", { messages: list }, token);
+  assert.equal(answer.status, 200, await answer.text());
+}
+
+/** Pushes without a pause while something else is done. */
+async function pushingWhile(token: string, work: () => Promise<void>): Promise<void> {
+  let isOver = false;
+  const keepPushing = async (): Promise<void> => {
+    while (!isOver) await push(token, 5);
+  };
+  const working = work().finally(() => {
+    isOver = true;
+  });
+  await Promise.all([working, keepPushing()]);
+}
+
+async function signIn(device: Device, token = ADMIN_TOKEN): Promise<Page> {
+  const page = await device.open("/admin");
+  await page.getByLabel("Operator’s token").fill(token);
+  await page.keyboard.press("Enter");
+  return page;
+}
+
+async function signedIn(device: Device): Promise<Page> {
+  const page = await signIn(device);
+  await page.getByRole("table").waitFor();
+  return page;
+}
+
+const tile = (page: Page, name: string) =>
+  page.locator(".tile", { hasText: name }).locator(".value");
+
+/** What a chart says now: the first number of its sentence. */
+async function reading(page: Page, title: string): Promise<number> {
+  const chart = page.getByRole("img", { name: new RegExp(`^${title}:`) });
+  const said = (await chart.getAttribute("aria-label")) ?? "";
+  return Number(/ ([\d.,]+)[^,]* now/.exec(said)?.[1]?.replaceAll(",", "") ?? 0);
+}
+
+/** As patient as the harness is. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const limit = AbortSignal.timeout(30_000);
+  while (!(await holds())) limit.throwIfAborted();
+}
+
+async function cells(page: Page, login: string): Promise<readonly string[]> {
+  const row = page.getByRole("row").filter({ hasText: login });
+  return row.getByRole("cell").allInnerTexts();
+}
+
+const logins = (page: Page) => page.locator("th[scope=row]").allInnerTexts();
+
+test("a wrong token is refused and not kept", async () => {
+  const device = await here.device();
+  device.expectErrors(/401/);
+  const page = await signIn(device, "a guess");
+  await page.getByRole("alert").filter({ hasText: "not the operator’s token" }).waitFor();
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+  assert.equal(await page.getByRole("table").count(), 0);
+});
+
+test("where the server has no token, the page says how to get one", async () => {
+  const device = await here.device();
+  await device.context.route("**/v1/admin", (route) => route.fulfill({ json: { enabled: false } }));
+  const page = await device.open("/admin");
+  await page.getByRole("heading", { name: "No operator’s token yet" }).waitFor();
+  await page.getByText("--admin-token-file").waitFor();
+});
+
+test("the token is this tab's alone, and signing out forgets it", async () => {
+  const device = await here.device();
+  const page = await signedIn(device);
+  await page.reload();
+  await page.getByRole("table").waitFor();
+  const other = await device.open("/admin");
+  await other.getByLabel("Operator’s token").waitFor();
+  const kept = () => page.evaluate(() => [localStorage.length, sessionStorage.length]);
+  assert.deepEqual(await kept(), [0, 1]);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Operator’s token").waitFor();
+  assert.deepEqual(await kept(), [0, 0]);
+});
+
+test("the rates move while devices push", async () => {
+  const token = await register("mover");
+  const page = await signedIn(await here.device());
+  await pushingWhile(token, async () => {
+    for (const title of ["Transactions", "Syncs", "Messages stored", "Time of a sync"]) {
+      await until(async () => (await reading(page, title)) > 0);
+    }
+  });
+  await until(async () => (await reading(page, "Messages stored")) === 0);
+});
+
+test("accounts are searched, put in order and turned over, by keyboard too", async () => {
+  for (let number = 0; number < 25; number += 1) {
+    await here.server.account(`list-${String(number).padStart(2, "0")}`);
+  }
+  const page = await signedIn(await here.device());
+  await page.getByLabel("Search by login").fill("LIST-");
+  await page.getByText("1–20 of 25").waitFor();
+  assert.deepEqual((await logins(page)).slice(0, 2), ["list-00", "list-01"]);
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByText("21–25 of 25").waitFor();
+  assert.deepEqual((await logins(page)).at(-1), "list-24");
+  await page.getByRole("button", { name: "Login" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("1–20 of 25").waitFor();
+  await until(async () => (await logins(page))[0] === "list-24");
+  const head = page.getByRole("columnheader", { name: "Login" });
+  assert.equal(await head.getAttribute("aria-sort"), "descending");
+  await page.getByLabel("Search by login").fill("nobody");
+  await page.getByText("No login contains “nobody”.").waitFor();
+});
+
+test("maintenance is done now, and told", async () => {
+  const token = await register("keeper");
+  await push(token, 500);
+  const page = await signedIn(await here.device());
+  await page.getByLabel("Search by login").fill("keeper");
+  const wal = async () => (await cells(page, "keeper"))[2];
+  await until(async () => /[1-9].* KiB|MiB/.test((await wal()) ?? ""));
+  await page.getByRole("button", { name: "Maintain open vaults now" }).click();
+  await page.getByRole("status").filter({ hasText: /files? looked after/ }).waitFor();
+  await until(async () => (await wal()) === "0 B");
+  await page.getByRole("button", { name: "Maintain the vaults of keeper" }).click();
+  await page.getByRole("status").filter({ hasText: "1 file looked after" }).waitFor();
+});
+
+test("nothing of the users' content comes to the page, and no device's name", async () => {
+  const token = await register("ada");
+  await push(token, 50);
+  const device = await here.device();
+  const answers: Promise<string>[] = [];
+  device.context.on("response", (response) => {
+    if (response.url().includes("/v1/admin/")) answers.push(response.text());
+  });
+  const page = await signedIn(device);
+  await page.getByLabel("Search by login").fill("ada");
+  await page.getByText("1–1 of 1").waitFor();
+  const told = [await page.content(), ...(await Promise.all(answers))].join("\n");
+  assert.ok(told.includes(`"login":"ada"`));
+  for (const secret of [CONTENT, Buffer.from(CONTENT).toString("base64"), DEVICE_NAME, token]) {
+    assert.ok(!told.includes(secret), secret);
+  }
+});
+
+test("a server that is away is said to be, and found again", async () => {
+  const device = await here.device();
+  device.expectErrors(/Failed to load resource/);
+  const page = await signedIn(device);
+  const accounts = await tile(page, "Accounts").innerText();
+  await here.server.stop();
+  await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
+  await page.getByText(/Trying again/).waitFor();
+  assert.equal(await tile(page, "Accounts").innerText(), accounts);
+  await here.server.start();
+  await page.getByRole("button", { name: "Try now" }).click();
+  await page.getByText("Live", { exact: true }).waitFor();
+  assert.equal(await page.getByRole("alert").count(), 0);
+});
+
+/** Enough for a picture. */
+const SHOWN_POINTS = 12;
+
+/** Of how many seconds the first chart's line is. */
+async function points(page: Page): Promise<number> {
+  const path = await page.locator("path.line").first().getAttribute("d");
+  return (path ?? "").split("L").length;
+}
+
+/** What axe finds serious, as sentences. */
+async function faults(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(async () => {
+    const run = (globalThis as unknown as { readonly axe: typeof axe }).axe.run;
+    return (await run()).violations;
+  });
+  const serious = found.filter(({ impact }) => impact === "serious" || impact === "critical");
+  return serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+}
+
+test("everybody can use it: light, dark, and on a phone", async () => {
+  const token = await register("shown");
+  await push(token, 200);
+  await mkdir(SCREENS, { recursive: true });
+  const shown = Object.entries(KINDS).map(async ([kind, options]) => {
+    const screen = (name: string): string => join(SCREENS, `admin-${name}-${kind}.png`);
+    const device = await here.device(options);
+    const page = await device.open("/admin");
+    await page.getByLabel("Operator’s token").waitFor();
+    assert.deepEqual(await faults(page), []);
+    await page.screenshot({ path: screen("sign-in") });
+    const inside = await signedIn(device);
+    await until(async () => (await points(inside)) > SHOWN_POINTS);
+    assert.deepEqual(await faults(inside), []);
+    const width = await inside.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= (options.viewport?.width ?? 0), `${width} is wider than the screen`);
+    await inside.screenshot({ path: screen("page"), fullPage: true });
+  });
+  await pushingWhile(token, async () => void (await Promise.all(shown)));
+});

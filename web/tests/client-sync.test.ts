@@ -1,0 +1,240 @@
+/** `@warren/client` and the server: who gets what, and what is told when it does not. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { PASSWORD, bed } from "./harness.js";
+import { site, until, untilPhase } from "./client/site.js";
+
+const here = bed();
+const there = site(here);
+
+interface SignIn {
+  readonly login: string;
+  readonly password: string;
+  readonly device: string;
+}
+
+/** A device of the account, with the table. */
+async function signedIn(login: string, device: string): Promise<Page> {
+  const browser = await here.device();
+  browser.expectErrors(/Failed to load resource/);
+  const page = await there.openDatabase(browser);
+  await page.evaluate((given: SignIn) => db.signIn(given), { login, password: PASSWORD, device });
+  return page;
+}
+
+function add(page: Page, id: string, name: string): Promise<unknown> {
+  const insert = (row: { id: string; name: string }): Promise<unknown> =>
+    db.sql`INSERT INTO item VALUES (${row.id}, ${row.name})`;
+  return page.evaluate(insert, { id, name });
+}
+
+async function names(page: Page): Promise<unknown[]> {
+  return page.evaluate(async () =>
+    (await db.sql`SELECT name FROM item ORDER BY name`).map(({ name }) => name),
+  );
+}
+
+test("two browsers and a native replica come to hold the same rows, by themselves", async () => {
+  const login = await here.server.account("ada");
+  const one = await signedIn(login, "one");
+  const two = await signedIn(login, "two");
+  await add(one, "1", "by one");
+  await add(two, "2", "by two");
+  await until(one, async () => (await db.sql`SELECT 1 FROM item`).length === 2);
+  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 2);
+
+  const native = join(here.server.folder, "native.db");
+  const account = ["--server", here.server.address, "--login", login, "--name", "native"];
+  const password = ["--password-file", join(here.server.folder, "password.txt")];
+  await here.server.warren("clone", native, ...account, ...password);
+  const file = new DatabaseSync(native);
+  file.exec("UPDATE item SET name = 'by the native one' WHERE id = '1'");
+  const told = one.evaluate(
+    () =>
+      new Promise<void>((resolve) => {
+        db.live<{ name: string }>`SELECT name FROM item WHERE id = '1'`(([row]) => {
+          if (row?.name === "by the native one") {
+            resolve();
+          }
+        });
+      }),
+  );
+  await here.server.warren("sync", native);
+  await told;
+  await untilPhase(two, "inStep");
+  const rows = file.prepare("SELECT name FROM item ORDER BY name").all();
+  file.close();
+  assert.deepEqual(rows.map(({ name }) => name), ["by the native one", "by two"]);
+  assert.deepEqual(await names(one), ["by the native one", "by two"]);
+
+  const receipt = await two.evaluate(() => db.receipt());
+  assert.equal(receipt.equal, true);
+  assert.deepEqual(receipt.devices.map(({ name, isCurrent }) => [name, isCurrent]), [
+    ["one", false],
+    ["two", true],
+    ["native", false],
+  ]);
+  const history = await two.evaluate(() => db.history("item", "1"));
+  assert.deepEqual(
+    history.map(({ device, cells }) => [device, cells["name"]]),
+    [["one", "by one"], ["native", "by the native one"]],
+  );
+});
+
+test("edits that are lost are listed, and one is put back", async () => {
+  const login = await here.server.account("conflicts");
+  const one = await signedIn(login, "one");
+  const two = await signedIn(login, "two");
+  await add(one, "1", "at first");
+  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
+  there.isAway = true;
+  await one.evaluate(() => db.sql`UPDATE item SET name = 'by one'`);
+  await two.evaluate(() => db.sql`UPDATE item SET name = 'by two, later'`);
+  await untilPhase(one, "offline");
+  there.isAway = false;
+  await untilPhase(one, "inStep");
+  await untilPhase(two, "inStep");
+  await until(one, async () => (await db.conflicts()).length === 1);
+  const [conflict] = await one.evaluate(() => db.conflicts());
+  assert.ok(conflict !== undefined);
+  assert.deepEqual([conflict.key, conflict.lost, conflict.kept], [
+    ["1"],
+    { name: "by one" },
+    { name: "by two, later" },
+  ]);
+  await one.evaluate((id) => db.restore(id), conflict.id);
+  await until(two, async () => (await db.sql`SELECT name FROM item`)[0]?.["name"] === "by one");
+});
+
+test("while the server is away changes wait, and go when it is back", async () => {
+  const login = await here.server.account("away");
+  const page = await signedIn(login, "one");
+  await untilPhase(page, "inStep");
+  there.isAway = true;
+  await add(page, "1", "offline");
+  const state = await untilPhase(page, "offline");
+  assert.ok(state.phase === "offline" && state.error.code === "unreachable" && state.retryMs > 0);
+  assert.equal(await page.evaluate(() => db.status.value.unsent), 1);
+  await page.reload();
+  await page.waitForFunction(() => "warren" in globalThis);
+  await page.evaluate(async () => {
+    globalThis.db = await warren.open({ name: "plan", schema: ["SELECT 1"] });
+  });
+  await untilPhase(page, "offline");
+  assert.deepEqual(await names(page), ["offline"]);
+  there.isAway = false;
+  await untilPhase(page, "inStep");
+  assert.equal(await page.evaluate(() => db.status.value.unsent), 0);
+});
+
+test("a revoked device says so, keeps its changes, and sends them after a sign-in", async () => {
+  const login = await here.server.account("revoked");
+  const one = await signedIn(login, "one");
+  const two = await signedIn(login, "two");
+  await add(one, "1", "before");
+  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
+  await two.evaluate(async () => {
+    const other = (await db.devices()).find(({ isCurrent }) => !isCurrent);
+    await db.revoke(other?.id ?? "");
+  });
+  const state = await untilPhase(one, "failed");
+  assert.ok(state.phase === "failed" && state.error.code === "invalid_token");
+  await add(one, "2", "while revoked");
+  const again: SignIn = { login, password: PASSWORD, device: "one again" };
+  await one.evaluate((given) => db.signIn(given), again);
+  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 2);
+  await one.evaluate(() => db.signOut());
+  assert.equal((await untilPhase(one, "local")).phase, "local");
+  assert.deepEqual(await names(one), ["before", "while revoked"]);
+  const devices = await two.evaluate(() => db.devices());
+  assert.deepEqual(devices.map(({ name }) => name), ["two"]);
+});
+
+test("a password is changed; the old one is refused, and devices stay", async () => {
+  const login = await here.server.account("password");
+  const page = await signedIn(login, "one");
+  await page.evaluate(
+    (password) => db.changePassword({ password, newPassword: "another password" }),
+    PASSWORD,
+  );
+  const refused = await page.evaluate(
+    (given) =>
+      db.signIn(given).then(
+        () => "done",
+        (error: { code: string }) => error.code,
+      ),
+    { login, password: PASSWORD, device: "" },
+  );
+  assert.equal(refused, "wrong_password");
+  assert.equal((await page.evaluate(() => db.sync())).equal, true);
+});
+
+const SECRET = "nobody may read this";
+
+test("end to end: traffic has no plain text, and other words open nothing", async () => {
+  const login = await here.server.account("sealed");
+  const browser = await here.device();
+  const one = await there.openDatabase(browser);
+  there.traffic.length = 0;
+  const words = await one.evaluate(() => db.createPhrase());
+  assert.equal(words.split(" ").length, 24);
+  await add(one, "1", SECRET);
+  const credentials: SignIn = { login, password: PASSWORD, device: "one" };
+  await one.evaluate((given) => db.signIn(given), credentials);
+  await untilPhase(one, "inStep");
+  assert.equal(await one.evaluate(() => db.status.value.sealed), true);
+
+  const two = await signedIn(login, "two");
+  const sealed = await untilPhase(two, "failed");
+  assert.ok(sealed.phase === "failed" && sealed.error.code === "sealed");
+  assert.deepEqual(await names(two), []);
+  await two.evaluate((given) => db.usePhrase(given), words);
+  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
+  assert.deepEqual(await names(two), [SECRET]);
+
+  const three = await there.openDatabase(await here.device());
+  await three.evaluate(() => db.createPhrase());
+  await three.evaluate((given) => db.signIn(given), { ...credentials, device: "three" });
+  const wrong = await untilPhase(three, "failed");
+  assert.ok(wrong.phase === "failed" && wrong.error.code === "wrong_phrase");
+
+  const seen = Buffer.concat(there.traffic);
+  assert.ok(seen.length > 1_000);
+  assert.equal(seen.includes(SECRET), false);
+});
+
+test("progress is told, and a sync is cancelled by its signal", async () => {
+  const login = await here.server.account("progress");
+  const one = await signedIn(login, "one");
+  await untilPhase(one, "inStep");
+  const [stages, report] = await one.evaluate(async () => {
+    const lists = Array.from({ length: 15_000 }, (_, at) => [`id ${at}`, `name ${at}`]);
+    await db.executeMany("INSERT INTO item VALUES (?, ?)", lists);
+    const seen: string[] = [];
+    const told = await db.sync({
+      onProgress: ({ stage, done, total }) => seen.push(`${stage} ${done} of ${total}`),
+    });
+    return [seen, told];
+  });
+  assert.equal(report.equal, true);
+  assert.ok(stages.includes("sent 15000 of 15000") || report.sent === 0, stages.join());
+  const aborted = await one.evaluate(async () => {
+    await db.sql`UPDATE item SET name = ${"again"}`;
+    const cancel = new AbortController();
+    const syncing = db.sync({ signal: cancel.signal });
+    cancel.abort();
+    return syncing.then(
+      () => "done",
+      (error: { code: string }) => error.code,
+    );
+  });
+  assert.equal(aborted, "aborted");
+  const two = await signedIn(login, "two");
+  await until(two, async () => {
+    const [row] = await db.sql`SELECT count(*) AS n FROM item WHERE name = 'again'`;
+    return row?.["n"] === 15_000;
+  });
+});

@@ -1,0 +1,129 @@
+/**
+ * What a file of browser tests stands on: a server, and a Chromium with as many devices as wanted.
+ *
+ * ```ts
+ * const here = bed();
+ *
+ * test("what is typed is there after a reload", async () => {
+ *   const page = await (await here.device()).open("/");
+ *   …
+ * });
+ * ```
+ *
+ * - One server and one browser a file; they start before its first test and end after its last.
+ * - A device is a browser context: nobody else has its storage, service worker or cache. It ends
+ *   with its test.
+ * - An error on any console, or one that a page did not catch, fails the test, unless the device
+ *   was told to expect it. That includes whatever the content security policy refuses.
+ */
+import assert from "node:assert/strict";
+import { after, afterEach, before } from "node:test";
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+} from "playwright-core";
+import { findBrowser } from "../../tests/actual/browser.js";
+import { startServer, type Server } from "./server.js";
+
+export { ADMIN_TOKEN, PASSWORD, type Server } from "./server.js";
+
+/** For whatever has to appear: on a machine that is busy it takes its time. */
+const APPEAR_MS_MAX = 30_000;
+
+/** Without what a test has no use for, and as root, too. */
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export interface BedOptions {
+  /** Further arguments of `warren serve`. */
+  readonly serve?: readonly string[];
+}
+
+export interface Bed {
+  readonly server: Server;
+  device(options?: BrowserContextOptions): Promise<Device>;
+}
+
+export interface Device {
+  readonly context: BrowserContext;
+  /** A new tab, at a path of the server's. */
+  open(path: string): Promise<Page>;
+  /** From here on, errors with this text are a part of the test: a server that is away, say. */
+  expectErrors(text: RegExp): void;
+}
+
+interface Kept extends Device {
+  /** What its consoles showed, and nobody expected. */
+  readonly errors: string[];
+}
+
+/** Registers the hooks that set the bed up and clear it away; called once, at the top of a file. */
+export function bed(options: BedOptions = {}): Bed {
+  let server: Server | undefined;
+  let browser: Browser | undefined;
+  const devices: Kept[] = [];
+
+  before(async () => {
+    server = await startServer(options.serve);
+    browser = await chromium.launch({ executablePath: findBrowser(chromium), args: FLAGS });
+  });
+  afterEach(async () => {
+    const ended = devices.splice(0);
+    await Promise.all(ended.map(({ context }) => context.close()));
+    assert.deepEqual(ended.flatMap(({ errors }) => errors), []);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.remove();
+  });
+
+  return {
+    get server() {
+      return started(server);
+    },
+    device: async (contextOptions) => {
+      const context = await started(browser).newContext(contextOptions);
+      const device = toDevice(context, () => started(server).address);
+      devices.push(device);
+      return device;
+    },
+  };
+}
+
+function started<T>(part: T | undefined): T {
+  if (part === undefined) throw new Error("the bed is there while a test runs");
+  return part;
+}
+
+function toDevice(context: BrowserContext, address: () => string): Kept {
+  const errors: string[] = [];
+  const expected: RegExp[] = [];
+  const note = (text: string): void => {
+    if (!expected.some((pattern) => pattern.test(text))) errors.push(text);
+  };
+  context.setDefaultTimeout(APPEAR_MS_MAX);
+  context.on("console", (message) => {
+    if (message.type() === "error") note(`${message.text()} (${message.location().url})`);
+  });
+  context.on("weberror", (error) => note(String(error.error())));
+  return {
+    context,
+    errors,
+    open: async (path) => {
+      const page = await context.newPage();
+      await page.goto(new URL(path, address()).href);
+      return page;
+    },
+    expectErrors: (text) => void expected.push(text),
+  };
+}

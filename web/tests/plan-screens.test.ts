@@ -1,0 +1,208 @@
+/**
+ * Every screen of Plan, in light, in dark, and on a phone: nothing that axe finds serious, and a
+ * picture of each in `docs/screens` where `WARREN_SCREENS` says so.
+ */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { bed, PASSWORD } from "./harness.js";
+import { expect } from "./plan/expect.js";
+import { openPlan, type Plan } from "./plan/screen.js";
+
+const here = bed();
+
+const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
+  light: { viewport: { width: 1200, height: 760 }, colorScheme: "light" },
+  dark: { viewport: { width: 1200, height: 760 }, colorScheme: "dark" },
+  phone: {
+    viewport: { width: 390, height: 844 },
+    colorScheme: "light",
+    hasTouch: true,
+    isMobile: true,
+  },
+};
+
+const DAY_MS = 86_400_000;
+const day = (away: number): string =>
+  new Date(Date.now() + away * DAY_MS).toISOString().slice(0, 10);
+
+const CSV = `title,note,due,list,done
+Water the plants,,${day(0)},Home,
+Call the plumber about the kitchen tap,The number is on the fridge. Before noon.,${day(-1)},Home,
+"Buy oat milk, bread, tomatoes",,,Home,
+Return library books,,${day(2)},Home,
+Fix the bike’s back brake,,${day(5)},Home,
+Plan Anna’s birthday,"Cake, candles, the park if it doesn’t rain",${day(12)},Home,
+"Sort the photographs of last summer, keep the best twenty and print them",,,Home,
+Pay the rent,,,Home,yes
+Send the invoice,,${day(0)},Work,
+Prepare Thursday’s review,Slides from last time are a good start,${day(1)},Work,
+Book the train,,${day(3)},Trip to Lisbon,
+Find a flat near the river,,,Trip to Lisbon,
+The Left Hand of Darkness,,,Reading list,
+`;
+
+/** What leads from the list to a screen. */
+const SCREENS: Readonly<Record<string, (plan: Plan) => Promise<void>>> = {
+  list: async (plan) => showPlace(plan, "Home"),
+  today: async (plan) => showPlace(plan, "Today"),
+  item: async (plan) => {
+    await plan.item("Call the plumber").getByRole("button").click();
+    await expect(plan.page.getByTestId("item-panel")).toBeVisible();
+  },
+  search: async ({ page }) => {
+    const open = page.getByRole("button", { name: "Search", exact: true });
+    if (await open.isVisible()) await open.click();
+    await page.getByRole("searchbox").fill("the");
+    await page.getByText("Return library books").waitFor({ state: "detached" });
+    await page.getByText("Book the train").waitFor();
+  },
+  account: async (plan) => {
+    await plan.openSync();
+    await plan.page.getByTestId("sync").getByRole("button", { name: "Make an account" }).click();
+  },
+  settings: async (plan) => settings(plan),
+  keys: async (plan) => {
+    await settings(plan);
+    await plan.page.getByRole("button", { name: "Keys" }).click();
+  },
+  import: async (plan) => {
+    await settings(plan);
+    await plan.page.getByTestId("settings").getByRole("button", { name: "Import a CSV" }).click();
+    await chooseFile(plan.page);
+  },
+  "new-list": async ({ page }) => {
+    await drawer(page);
+    await page.getByRole("button", { name: "New list" }).click();
+  },
+};
+
+/** Those that need an account. */
+const SYNCED: typeof SCREENS = {
+  sync: async (plan) => {
+    await plan.openSync();
+    await expect(plan.page.getByTestId("devices").getByRole("listitem")).toHaveCount(1);
+  },
+  history: async (plan) => {
+    await plan.item("Water the plants").getByRole("button").click();
+    await plan.page.getByRole("button", { name: "History" }).click();
+    await expect(plan.page.getByTestId("history").getByRole("listitem")).toHaveCount(1);
+  },
+  conflicts: async (plan) => {
+    await plan.openSync();
+    await plan.page.getByRole("button", { name: "Lost edits" }).click();
+    await expect(plan.page.getByText("No edit was lost")).toBeVisible();
+  },
+  phrase: async (plan) => {
+    await settings(plan);
+    await plan.page.getByRole("button", { name: "Recovery phrase" }).click();
+    await expect(plan.page.getByTestId("words").getByRole("listitem")).toHaveCount(24);
+  },
+  password: async (plan) => {
+    await plan.openSync();
+    await plan.page.getByRole("button", { name: "Change password" }).click();
+  },
+};
+
+for (const [look, options] of Object.entries(LOOKS)) {
+  test(`every screen, ${look}: no serious finding`, async () => {
+    const device = await here.device({ ...options, locale: "en-GB" });
+    device.expectErrors(/Failed to load resource/);
+    const plan = await openPlan(device);
+    await lookAt(plan.page, "empty", look);
+    await SCREENS["import"]?.(plan);
+    await plan.page.getByRole("button", { name: "Import 13 items" }).click();
+    await expect(plan.items).toHaveCount(12);
+    await plan.toast.getByRole("button", { name: "Dismiss" }).click();
+    await visit(plan, look, SCREENS);
+    await signUp(plan, look);
+    await visit(plan, look, SYNCED);
+
+    const other = await here.device(options);
+    other.expectErrors(/Failed to load resource/);
+    const second = await openPlan(other);
+    await second.signIn(`${look}-user`, PASSWORD);
+    await expect(second.page.getByTestId("enter-phrase")).toBeVisible();
+    await lookAt(second.page, "enter-phrase", look);
+  });
+}
+
+async function visit(plan: Plan, look: string, screens: typeof SCREENS): Promise<void> {
+  for (const [name, show] of Object.entries(screens)) {
+    await plan.page.goto(new URL("/#/all", here.server.address).href);
+    await plan.page.reload();
+    await plan.page.getByTestId("app").waitFor();
+    await showPlace(plan, "Home");
+    await show(plan);
+    await lookAt(plan.page, name, look);
+  }
+}
+
+async function signUp(plan: Plan, look: string): Promise<void> {
+  await plan.page.reload();
+  await plan.page.getByTestId("app").waitFor();
+  await plan.signUp(`${look}-user`, "sealed");
+  await expect(plan.pill).toHaveText("In step");
+}
+
+async function drawer(page: Page): Promise<void> {
+  const open = page.getByRole("button", { name: "Lists", exact: true });
+  if (await open.isVisible()) await open.click();
+}
+
+async function showPlace(plan: Plan, name: string): Promise<void> {
+  await drawer(plan.page);
+  await plan.goTo(name);
+  await plan.items.first().waitFor();
+}
+
+async function settings(plan: Plan): Promise<void> {
+  await drawer(plan.page);
+  await plan.openSettings();
+}
+
+async function chooseFile(page: Page): Promise<void> {
+  const file = { name: "plan.csv", mimeType: "text/csv", buffer: Buffer.from(CSV) };
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.getByRole("button", { name: "Import 13 items" }).waitFor();
+}
+
+interface Finding {
+  readonly id: string;
+  readonly impact?: string | null;
+  readonly nodes: readonly { readonly html: string }[];
+}
+
+/** Of axe, what people with a screen reader, a keyboard, or poor sight would stumble over. */
+async function lookAt(page: Page, name: string, look: string): Promise<void> {
+  await page.mouse.move(0, 0);
+  await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished)));
+  await picture(page, name, look);
+  const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+  await page.evaluate(await readFile(axe, "utf8"));
+  const findings = await page.evaluate(async () => {
+    const { axe: checker } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: Finding[] }> };
+    };
+    return (await checker.run()).violations;
+  });
+  const serious = findings.filter(({ impact }) => impact === "serious" || impact === "critical");
+  const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+  assert.deepEqual(told, [], `${name}, ${look}`);
+}
+
+const SMALL = ["-strip", "+dither", "-colors", "64", "-define", "png:compression-level=9"];
+
+/** With few colours, so that it is small. */
+async function picture(page: Page, name: string, look: string): Promise<void> {
+  const folder = process.env["WARREN_SCREENS"];
+  if (folder === undefined) return;
+  const file = join(folder, `plan-${name}-${look}.png`);
+  await page.screenshot({ path: file });
+  await promisify(execFile)("convert", [file, ...SMALL, `PNG8:${file}`]);
+}

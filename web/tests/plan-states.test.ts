@@ -1,0 +1,190 @@
+/**
+ * Plan when something is wrong: each state is on the screen, says what to do, and loses nothing.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bed, PASSWORD, type Device } from "./harness.js";
+import { eventually, expect } from "./plan/expect.js";
+import { openPlan, planOn, type Plan } from "./plan/screen.js";
+
+const here = bed();
+const REFUSED = /Failed to load resource|ERR_|net::/;
+
+/** A device of an account, with one item that the server has. */
+async function signedUp(device: Device, login: string): Promise<Plan> {
+  device.expectErrors(REFUSED);
+  const plan = await openPlan(device);
+  await plan.signUp(login, "plain");
+  await plan.add(`Of ${login}`);
+  await expect(plan.pill).toHaveText("In step");
+  return plan;
+}
+
+test("a wrong password, and a name that is taken, are said in the form", async () => {
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  const plan = await openPlan(device);
+  await here.server.account("berta");
+  await plan.signIn("berta", "not the password");
+  const account = plan.page.getByTestId("account");
+  await expect(account.getByRole("alert")).toHaveText("The name or the password is wrong");
+  await account.getByRole("tab", { name: "New account" }).click();
+  await account.getByLabel("Password").fill(PASSWORD);
+  await account.getByRole("button", { name: "Make an account" }).click();
+  await expect(account.getByRole("alert")).toHaveText("There is an account with this name");
+  await account.getByRole("tab", { name: "Sign in" }).click();
+  await account.locator("form").getByRole("button", { name: "Sign in" }).click();
+  await expect(account).toBeGone();
+  await plan.add("In plain, as the account is");
+  await expect(plan.pill).toHaveText("In step");
+  await plan.openSettings();
+  await expect(plan.page.getByRole("button", { name: "Recovery phrase" })).toHaveCount(0);
+});
+
+test("a revoked device says so, and sends its changes after signing in again", async () => {
+  const first = await signedUp(await here.device(), "rita");
+  const device = await here.device({ userAgent: "Lost Firefox/1 Android" });
+  device.expectErrors(REFUSED);
+  const second = await openPlan(device);
+  await second.signIn("rita");
+  await expect(second.item("Of rita")).toBeVisible();
+
+  await first.openSync();
+  const row = first.page.getByTestId("devices").getByRole("listitem");
+  const lost = row.filter({ hasText: "Firefox on Android" });
+  await lost.getByRole("button", { name: "Revoke" }).click();
+  await lost.getByRole("button", { name: "Really revoke" }).click();
+  await expect(row).toHaveCount(1);
+  await first.close();
+
+  await second.add("Made after the end");
+  await expect(second.pill).toHaveText("Sign in again");
+  await second.openSync();
+  await expect(second.page.getByTestId("sync")).toHaveText(/was revoked.*none is lost/);
+  await second.close();
+  await second.signIn("rita");
+  await expect(second.pill).toHaveText("In step");
+  await expect(first.item("Made after the end")).toBeVisible();
+});
+
+test("a changed password: devices go on, the next sign-in needs the new one", async () => {
+  const first = await signedUp(await here.device(), "pia");
+  await first.openSync();
+  await first.page.getByRole("button", { name: "Change password" }).click();
+  const form = first.page.getByTestId("password");
+  await form.getByLabel("Present password").fill("not this one");
+  await form.getByLabel("New password").fill("another password");
+  await form.getByRole("button", { name: "Change it" }).click();
+  await expect(form.getByRole("alert")).toHaveText("The name or the password is wrong");
+  await form.getByLabel("Present password").fill(PASSWORD);
+  await form.getByRole("button", { name: "Change it" }).click();
+  await expect(form).toBeGone();
+  await first.add("Still in step");
+  await expect(first.pill).toHaveText("In step");
+
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  const second = await openPlan(device);
+  await second.signIn("pia");
+  await expect(second.page.getByTestId("account").getByRole("alert")).toHaveText("is wrong");
+  await second.close();
+  await second.signIn("pia", "another password");
+  await expect(second.item("Still in step")).toBeVisible();
+});
+
+test("the server goes away and comes back: what was done meanwhile is sent by itself", async () => {
+  const plan = await signedUp(await here.device(), "sven");
+  await here.server.kill();
+  await plan.add("While it was away");
+  await expect(plan.pill).toHaveText(/Offline, \d+ unsent/);
+  await plan.openSync();
+  await expect(plan.page.getByTestId("sync")).toHaveText("You can go on");
+  await plan.close();
+  await here.server.start();
+  await expect(plan.pill).toHaveText("In step");
+  const device = await here.device();
+  const other = await openPlan(device);
+  await other.signIn("sven");
+  await expect(other.item("While it was away")).toBeVisible();
+});
+
+test("signed out: the items stay, and sync again after the next sign-in", async () => {
+  const plan = await signedUp(await here.device(), "sara");
+  await plan.openSync();
+  await plan.page.getByRole("button", { name: "Sign out" }).click();
+  await plan.page.getByTestId("sign-out").getByRole("button", { name: "Sign out" }).click();
+  await expect(plan.pill).toHaveText(/On this device only|Signed out/);
+  await plan.add("Made while signed out");
+  await plan.signIn("sara");
+  await expect(plan.pill).toHaveText("In step");
+  assert.deepEqual((await plan.titles()).sort(), ["Made while signed out", "Of sara"]);
+});
+
+test("without lasting storage it works, and warns", async () => {
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  await device.context.route(/worker[^/]*\.js$/, async (route) => {
+    const response = await route.fetch();
+    const without = "delete StorageManager.prototype.getDirectory;\n";
+    await route.fulfill({ response, body: without + (await response.text()) });
+  });
+  const plan = await openPlan(device);
+  await expect(plan.pill).toHaveText("Not saved");
+  await plan.add("For now");
+  await plan.openSync();
+  await expect(plan.page.getByTestId("sync")).toHaveText("gone when you close");
+});
+
+test("a passcode: asked for at the start, and no plain file is left", async () => {
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  const plan = await openPlan(device);
+  const { page } = plan;
+  await plan.add("A secret plan");
+  await plan.openSettings();
+  await page.getByRole("button", { name: /with a passcode/ }).click();
+  const dialog = page.getByTestId("passcode");
+  await dialog.getByLabel("Passcode").fill("open sesame");
+  await dialog.getByLabel("Once more").fill("open sesame");
+  await dialog.getByRole("button", { name: "Set it" }).click();
+  const gate = page.getByTestId("locked");
+  await expect(gate).toBeVisible();
+  await gate.getByLabel("Passcode").fill("something else");
+  await gate.getByRole("button", { name: "Open" }).click();
+  await expect(gate.getByRole("alert")).toHaveText("This is not the passcode");
+  await gate.getByLabel("Passcode").fill("open sesame");
+  await gate.getByRole("button", { name: "Open" }).click();
+  const again = await planOn(page);
+  await expect(again.item("A secret plan")).toBeVisible();
+  const pools = await page.evaluate(async () => {
+    const names: string[] = [];
+    const root = await navigator.storage.getDirectory();
+    const folder = await root.getDirectoryHandle("warren");
+    for await (const name of folder.keys()) names.push(name);
+    return names;
+  });
+  assert.deepEqual(pools, ["plan-protected"]);
+});
+
+test("loaded once, it starts without a network", async () => {
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  const plan = await openPlan(device);
+  await plan.add("Kept");
+  await plan.page.evaluate(() => navigator.serviceWorker.ready.then(() => undefined));
+  await eventually(async () => {
+    const files = await plan.page.evaluate(async () => {
+      const names = await caches.keys();
+      const all = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+      return all.flat().map(({ url }) => new URL(url).pathname);
+    });
+    assert.ok(files.includes("/") && files.some((path) => path.endsWith(".wasm")));
+    assert.ok(!files.some((path) => path.startsWith("/v1")));
+  });
+  await device.context.setOffline(true);
+  await plan.page.reload();
+  const again = await planOn(plan.page);
+  await expect(again.item("Kept")).toBeVisible();
+  await again.add("Made offline");
+  await expect(again.pill).toHaveText("On this device only");
+});

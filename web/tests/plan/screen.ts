@@ -1,0 +1,106 @@
+/**
+ * The Plan app as its tests see it: what a user can find on the screen, by its name.
+ */
+import { expect } from "./expect.js";
+import type { Locator, Page } from "playwright-core";
+import { PASSWORD, type Device } from "../harness.js";
+
+export interface Plan {
+  readonly page: Page;
+  readonly pill: Locator;
+  readonly toast: Locator;
+  readonly items: Locator;
+  /** The row of an item. */
+  item(title: string): Locator;
+  add(title: string): Promise<void>;
+  addList(name: string): Promise<void>;
+  goTo(name: string): Promise<void>;
+  /** Makes an account; returns the phrase, if it was wanted. */
+  signUp(login: string, phrase: "sealed" | "plain"): Promise<string | undefined>;
+  signIn(login: string, password?: string): Promise<void>;
+  /** By the pill. */
+  openSync(): Promise<void>;
+  openSettings(): Promise<void>;
+  close(): Promise<void>;
+  /** The titles on the screen, in their order. */
+  titles(): Promise<string[]>;
+}
+
+export async function openPlan(device: Device, path = "/#/all"): Promise<Plan> {
+  return planOn(await device.open(path));
+}
+
+export async function planOn(page: Page): Promise<Plan> {
+  await page.getByTestId("app").waitFor();
+  const pill = page.getByTestId("sync-pill").first();
+  const button = (name: string | RegExp): Locator =>
+    page.getByRole("button", { name, exact: true });
+  const plan: Plan = {
+    page,
+    pill,
+    toast: page.getByTestId("toast"),
+    items: page.getByTestId("item"),
+    item: (title) => page.getByTestId("item").filter({ hasText: title }),
+    add: async (title) => {
+      await page.getByLabel("Add an item", { exact: true }).fill(title);
+      await page.keyboard.press("Enter");
+      await plan.item(title).first().waitFor();
+    },
+    addList: async (name) => {
+      await button("New list").click();
+      await page.getByLabel("Name", { exact: true }).fill(name);
+      await button("Make the list").click();
+      await expect(page.getByTestId("view-title")).toHaveText(name);
+    },
+    goTo: async (name) => {
+      await page.getByRole("link", { name }).first().click();
+      await expect(page.getByTestId("view-title")).toHaveText(name);
+    },
+    signUp: async (login, phrase) => {
+      await fillAccount(plan, "Make an account", login, PASSWORD);
+      const wants = page.getByRole("checkbox", { name: /Encrypt from end to end/ });
+      await wants.setChecked(phrase === "sealed");
+      await page.locator("form").getByRole("button", { name: "Make an account" }).click();
+      if (phrase === "plain") {
+        await page.getByTestId("account").waitFor({ state: "detached" });
+        return undefined;
+      }
+      const list = page.getByTestId("words").getByRole("listitem");
+      await expect(list).toHaveCount(24);
+      const words = await list.allTextContents();
+      await expect(button("Go on")).toBeDisabled();
+      await page.getByLabel("I have written it down").check();
+      await button("Go on").click();
+      return words.join(" ");
+    },
+    signIn: async (login, password = PASSWORD) => {
+      await fillAccount(plan, "Sign in", login, password);
+      await page.locator("form").getByRole("button", { name: "Sign in" }).click();
+    },
+    openSync: async () => {
+      await pill.click();
+      await page.getByTestId("sync").waitFor();
+    },
+    openSettings: async () => {
+      await button("Settings").click();
+      await page.getByTestId("settings").waitFor();
+    },
+    close: () => page.keyboard.press("Escape"),
+    titles: () => page.locator(".row-title").allTextContents(),
+  };
+  return plan;
+}
+
+async function fillAccount(
+  plan: Plan,
+  action: string,
+  login: string,
+  password: string,
+): Promise<void> {
+  const { page } = plan;
+  await plan.openSync();
+  await page.getByTestId("sync").getByRole("button", { name: action, exact: true }).click();
+  const account = page.getByTestId("account");
+  await account.getByLabel("Name").fill(login);
+  await account.getByLabel("Password").fill(password);
+}

@@ -1,0 +1,88 @@
+/** How the database stands, in words: each state has its own, and says what to do. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Status, SyncState } from "@warren/client";
+import { standingOf } from "../../plan/src/sync/standing.js";
+
+const NOW = Date.UTC(2026, 10, 22);
+
+function told(sync: SyncState, rest: Partial<Status> = {}): ReturnType<typeof standingOf> {
+  const status: Status = {
+    storage: "opfs",
+    isOwner: true,
+    account: { server: "https://example.org", login: "anna" },
+    sealed: false,
+    unsent: 0,
+    sync,
+    ...rest,
+  };
+  return standingOf(status, NOW);
+}
+
+/** Without an account. */
+function alone(rest: Partial<Status> = {}): ReturnType<typeof standingOf> {
+  const { account: _, ...status } = { ...base, ...rest };
+  return standingOf(status, NOW);
+}
+
+const base: Status = {
+  storage: "opfs",
+  isOwner: true,
+  sealed: false,
+  unsent: 0,
+  sync: { phase: "local" },
+};
+
+const failed = (code: string, unsent = 0): ReturnType<typeof standingOf> =>
+  told({ phase: "failed", error: { code, message: "the words of the code" } }, { unsent });
+
+test("without an account: on this device only, or not even there", () => {
+  assert.equal(alone().label, "On this device only");
+  assert.equal(alone().tone, "quiet");
+  const memory = alone({ storage: "memory" });
+  assert.deepEqual([memory.tone, memory.label, memory.remedy], ["warn", "Not saved", "signUp"]);
+  assert.equal(told({ phase: "local" }).remedy, "signIn");
+});
+
+test("in step: since when", () => {
+  const standing = told({ phase: "inStep" }, { syncedMs: NOW - 5 * 60_000 });
+  assert.deepEqual([standing.tone, standing.label], ["ok", "In step"]);
+  assert.match(standing.detail, /as of 5 min ago/);
+});
+
+test("syncing: how many of how many, as soon as it is known", () => {
+  const progress = { stage: "received", done: 1200, total: 40_000 } as const;
+  const standing = told({ phase: "syncing", progress });
+  assert.equal(standing.label, "Syncing 1,200 / 40,000");
+  assert.equal(standing.fraction, 0.03);
+  assert.equal(told({ phase: "syncing" }).fraction, undefined);
+  const applied = { stage: "applied", done: 3000, total: 0 } as const;
+  assert.equal(told({ phase: "syncing", progress: applied }).label, "Sorting in 3,000");
+});
+
+test("offline: what waits is counted", () => {
+  const offline = { phase: "offline", retryMs: 1, error: { code: "x", message: "y" } } as const;
+  assert.equal(told(offline).label, "Offline");
+  const waiting = told(offline, { unsent: 1200 });
+  assert.equal(waiting.label, "Offline, 1,200 unsent");
+  assert.match(waiting.detail, /1,200 changes will be sent/);
+});
+
+test("each failure says what to do, and that nothing is lost", () => {
+  const remedies = {
+    invalid_token: "signIn",
+    wrong_password: "signIn",
+    sealed: "phrase",
+    wrong_phrase: "phrase",
+    quota_exceeded: "retry",
+    storage_full: "export",
+    clock_drift: "retry",
+    something_new: "retry",
+  };
+  for (const [code, remedy] of Object.entries(remedies)) {
+    const standing = failed(code, 3);
+    assert.deepEqual([standing.tone, standing.remedy], ["bad", remedy], code);
+    assert.match(standing.detail, /3 changes wait here, none is lost/);
+  }
+  assert.match(failed("something_new").detail, /The words of the code\. \(something_new\)/);
+});

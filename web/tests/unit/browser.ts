@@ -1,0 +1,198 @@
+/**
+ * As much of a browser as the client needs, in one process: locks, and workers that can be killed.
+ * Channels are Node's own.
+ */
+import { systemClock, type Clock } from "../../client/src/clock.js";
+import type { EngineModule, Replica } from "../../client/src/engine.js";
+import { ownership, type Ownership } from "../../client/src/ownership.js";
+import { lifeLock, type Start, type ToWorker } from "../../client/src/messages.js";
+
+interface Waiting {
+  readonly agent: symbol;
+  readonly name: string;
+  grant: () => void;
+}
+
+/** The Web Locks of an origin, for several agents. */
+export class Locks {
+  readonly #held = new Map<string, symbol>();
+  #waiting: Waiting[] = [];
+
+  /** The locks as one agent has them. */
+  agent(agent: symbol): LockManager {
+    const request = (name: string, first: unknown, second?: unknown): Promise<unknown> => {
+      const work = (second ?? first) as () => unknown;
+      const signal = second === undefined ? undefined : (first as LockOptions).signal;
+      return new Promise((resolve, reject) => {
+        const waiting: Waiting = {
+          agent,
+          name,
+          grant: () => {
+            this.#held.set(name, agent);
+            void Promise.resolve()
+              .then(work)
+              .then(resolve, reject)
+              .finally(() => this.#free(name, agent));
+          },
+        };
+        this.#waiting.push(waiting);
+        signal?.addEventListener("abort", () => {
+          if (this.#waiting.includes(waiting)) {
+            this.#waiting = this.#waiting.filter((one) => one !== waiting);
+            reject(new DOMException("aborted", "AbortError"));
+          }
+        });
+        this.#grant();
+      });
+    };
+    const query = (): Promise<LockManagerSnapshot> =>
+      Promise.resolve({ held: [...this.#held.keys()].map((name) => ({ name })), pending: [] });
+    return { request, query } as unknown as LockManager;
+  }
+
+  /** What the agent holds and waits for is gone. */
+  kill(agent: symbol): void {
+    this.#waiting = this.#waiting.filter((one) => one.agent !== agent);
+    [...this.#held].filter(([, of]) => of === agent).forEach(([name]) => this.#free(name, agent));
+  }
+
+  #free(name: string, agent: symbol): void {
+    if (this.#held.get(name) === agent) {
+      this.#held.delete(name);
+      this.#grant();
+    }
+  }
+
+  #grant(): void {
+    for (const one of [...this.#waiting]) {
+      if (!this.#held.has(one.name)) {
+        this.#waiting = this.#waiting.filter((other) => other !== one);
+        one.grant();
+      }
+    }
+  }
+}
+
+/** What a killed worker still waits for does not keep the process alive. */
+const CLOCK: Clock = {
+  ...systemClock,
+  after(ms, work) {
+    const timer = setTimeout(work, ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Workers that were started, newest last. */
+export const workers: FakeWorker[] = [];
+
+/** A worker in the tab's thread. Killed, it says and hears nothing any more. */
+export class FakeWorker {
+  static locks = new Locks();
+  static engine: () => EngineModule;
+  onmessage: ((event: { data: unknown }) => void) | undefined;
+  onerror: ((event: { message: string; preventDefault(): void }) => void) | undefined;
+  readonly agent = Symbol("worker");
+  tab = "";
+  #isDead = false;
+  readonly #channels: BroadcastChannel[] = [];
+  readonly #replicas: Replica[] = [];
+  #mine: Ownership | undefined;
+
+  constructor() {
+    workers.push(this);
+  }
+
+  postMessage(message: ToWorker): void {
+    queueMicrotask(() => {
+      if (!this.#isDead) {
+        this.#hear(structuredClone(message));
+      } else if (message.kind === "close") {
+        this.onmessage?.({ data: { kind: "closed" } });
+      }
+    });
+  }
+
+  #say(message: unknown, transfer: readonly ArrayBuffer[] = []): void {
+    if (!this.#isDead) {
+      const data: unknown = structuredClone(message, { transfer: [...transfer] });
+      queueMicrotask(() => this.onmessage?.({ data }));
+    }
+  }
+
+  #hear(message: ToWorker): void {
+    switch (message.kind) {
+      case "start":
+        this.#start(message);
+        break;
+      case "close":
+        void this.#mine?.close().then(() => this.#say({ kind: "closed" }));
+        break;
+      case "call":
+      case "cancel":
+        this.#mine?.take(message);
+    }
+  }
+
+  #start(start: Start): void {
+    this.tab = start.tab;
+    const locks = FakeWorker.locks.agent(this.agent);
+    const load = (): Promise<EngineModule> => Promise.resolve(this.#engine(FakeWorker.engine()));
+    this.#mine = ownership({
+      start,
+      locks: start.hasLocks ? locks : undefined,
+      engines: { load, preload: () => Promise.resolve() },
+      post: (message, transfer) => this.#say(message, transfer),
+      channel: (name) => this.#channel(name),
+      clock: CLOCK,
+    });
+    void locks.request(lifeLock(start.name, start.worker), () => new Promise(() => undefined));
+    this.#say({ kind: "ready" });
+  }
+
+  #channel(name: string): BroadcastChannel {
+    const channel = new BroadcastChannel(name);
+    this.#channels.push(channel);
+    const post = channel.postMessage.bind(channel);
+    channel.postMessage = (message: unknown) => (this.#isDead ? undefined : post(message));
+    return channel;
+  }
+
+  #engine(engine: EngineModule): EngineModule {
+    return {
+      ...engine,
+      openReplica: async (...given) => {
+        const replica = await engine.openReplica(...given);
+        this.#replicas.push(replica);
+        return replica;
+      },
+    };
+  }
+
+  /** The end of its thread, as a crash is one. */
+  terminate(): void {
+    if (this.#isDead) {
+      return;
+    }
+    this.#isDead = true;
+    this.#channels.forEach((channel) => channel.close());
+    // What was not committed is rolled back, as the next owner's SQLite would do.
+    this.#replicas.forEach((replica) => replica.close());
+    // So that nothing of it keeps the process alive.
+    void this.#mine?.close();
+    FakeWorker.locks.kill(this.agent);
+  }
+}
+
+/** Makes this process the browser of one test; what comes back is for a tab's page. */
+export function browser(engine: () => EngineModule): (hasLocks?: boolean) => symbol {
+  FakeWorker.locks = new Locks();
+  FakeWorker.engine = engine;
+  workers.length = 0;
+  Object.assign(globalThis, { Worker: FakeWorker, location: new URL("http://plan.test/") });
+  return (hasLocks = true) => {
+    const page = Symbol("page");
+    const locks = hasLocks ? FakeWorker.locks.agent(page) : undefined;
+    Object.defineProperty(globalThis, "navigator", { value: { locks }, configurable: true });
+    return page;
+  };
+}

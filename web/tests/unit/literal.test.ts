@@ -1,0 +1,33 @@
+/** SQL literals, both ways; and the JSON of `warren --json`. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { SqlValue } from "../../client/src/api.js";
+import { toConflicts, toHistory, toReport } from "../../client/src/json.js";
+import { fromLiterals, toLiteral } from "../../client/src/literal.js";
+
+test("values survive being literals", () => {
+  const values: SqlValue[] = [
+    null, 0, -7, 1.5, 1e300, 2n ** 60n, -(2n ** 63n), "", "it's, 'quoted'", "x'00'", "NULL",
+    Uint8Array.of(), Uint8Array.of(0, 171, 255),
+  ];
+  assert.deepEqual(fromLiterals(values.map(toLiteral).join(", ")), values);
+  assert.deepEqual(fromLiterals("inf, -inf, 1e-7"), [Infinity, -Infinity, 1e-7]);
+  assert.throws(() => fromLiterals("1; DROP TABLE t"), { code: "internal" });
+});
+
+test("history, conflicts and reports have this package's types", () => {
+  const cells = [{ column: "name", value: "'a'" }, { column: "done", value: "1" }];
+  const entry = { timestamp: "t", at_ms: 5, device: "d", deleted: false, cells };
+  assert.deepEqual(toHistory(JSON.stringify([entry])), [
+    { timestamp: "t", timeMs: 5, device: "d", deleted: false, cells: { name: "a", done: 1 } },
+  ]);
+  const lost = { at_ms: 1, device: "d", deleted: false, value: "'a'" };
+  const winner = { at_ms: 2, device: "e", deleted: true, value: null };
+  const conflict = { id: "i", table: "t", key: "1, 'k'", column: "name", lost, winner };
+  const [found] = toConflicts(JSON.stringify([conflict]));
+  assert.deepEqual([found?.key, found?.lost, found?.kept], [[1, "k"], { name: "a" }, {}]);
+  assert.deepEqual([found?.lostDeleted, found?.keptDeleted], [false, true]);
+  const report = { sent: 1, received: 2, equal: true, repaired: false };
+  const refused = { by_reason: { unknown: 2, clock: 1 } };
+  assert.equal(toReport(JSON.stringify({ ...report, refused })).refused, 3);
+});

@@ -1,0 +1,150 @@
+/** A `Replica` on Node's own SQLite: a real database behind the real interface, no server. */
+import { DatabaseSync } from "node:sqlite";
+import type { EngineModule, PackedRows, Replica } from "../../client/src/engine.js";
+import type { SqlValue } from "../../client/src/api.js";
+
+/** What a test may have a replica do beyond SQL. */
+export interface Script {
+  /** Called before each statement; may throw. */
+  beforeRun?: (sql: string) => void;
+  sync?: Replica["sync"];
+  listen?: Replica["listen"];
+  token?: string;
+  /** Thrown by the next openings, one after the other. */
+  refusals?: Error[];
+  opened?: number;
+}
+
+const SAFE = 2n ** 53n;
+
+export function engine(path: string, script: Script = {}): EngineModule {
+  return {
+    default: () => Promise.resolve(),
+    SignIn: Object,
+    openReplica: (_name, _key, inMemory) => {
+      const refusal = script.refusals?.shift();
+      script.opened = (script.opened ?? 0) + 1;
+      return refusal === undefined
+        ? Promise.resolve(replica(inMemory ? ":memory:" : path, script))
+        : Promise.reject(refusal);
+    },
+  };
+}
+
+export function replica(path: string, script: Script = {}): Replica {
+  const db = new DatabaseSync(path);
+  const changed = new Set<string>();
+  const note = (sql: string): void => {
+    for (const [, table] of sql.matchAll(/(?:INTO|UPDATE|DELETE FROM)\s+"?(\w+)/gi)) {
+      if (table !== undefined && !table.startsWith("warren_")) {
+        changed.add(table);
+      }
+    }
+  };
+  const never = (): never => {
+    throw Object.assign(new Error("no account here"), { code: "no_server" });
+  };
+  return {
+    run(sql, parameters) {
+      script.beforeRun?.(sql);
+      note(sql);
+      if (/;\s*\S/.test(sql)) {
+        db.exec(sql);
+        return pack([], [], 0);
+      }
+      const statement = db.prepare(sql);
+      statement.setReadBigInts(true);
+      const columns = statement.columns().map((column) => column.name);
+      const before = total(db);
+      const rows = statement.all(...parameters.map(bound)) as Record<string, SqlValue>[];
+      const cells = rows.map((row) => columns.map((name) => row[name] ?? null));
+      return pack(columns, cells, total(db) - before);
+    },
+    runMany(sql, parameters) {
+      script.beforeRun?.(sql);
+      note(sql);
+      const statement = db.prepare(sql);
+      const before = total(db);
+      parameters.forEach((list) => statement.run(...list.map(bound)));
+      return total(db) - before;
+    },
+    inTransaction: () => db.isTransaction,
+    tablesRead: (sql) =>
+      [...sql.matchAll(/(?:FROM|JOIN)\s+(\w+)/gi)].map(([, table]) => table ?? ""),
+    takeChanged() {
+      const tables = [...changed];
+      changed.clear();
+      return tables;
+    },
+    track: () => undefined,
+    signIn: never,
+    signOut: () => undefined,
+    token: () => script.token,
+    sync: (...given) => script.sync?.(...given) ?? never(),
+    listen: (...given) => script.listen?.(...given) ?? Promise.resolve(),
+    status: () => {
+      const account = { server: "http://here", login: "ada", synced_ms: 0, equal: true };
+      const remote = script.token === undefined ? null : account;
+      return JSON.stringify({ sealed: false, unsent: 0, noted: 0, remote });
+    },
+    receipt: never,
+    history: () => "[]",
+    conflicts: () => "[]",
+    restore: never,
+    phrase: () => undefined,
+    createPhrase: never,
+    usePhrase: never,
+    export: () => new Uint8Array(),
+    import: never,
+    close: () => (db.isOpen ? db.close() : undefined),
+  };
+}
+
+function total(db: DatabaseSync): number {
+  return Number(db.prepare("SELECT total_changes() AS n").get()?.n ?? 0);
+}
+
+function bound(value: SqlValue): null | number | bigint | string | Uint8Array {
+  return typeof value === "boolean" ? Number(value) : value;
+}
+
+/** Cells as the wasm module packs them. */
+export function pack(
+  columns: string[],
+  rows: readonly (readonly SqlValue[])[],
+  changes = 0,
+): PackedRows {
+  const kinds: number[] = [];
+  const numbers: number[] = [];
+  const integers: bigint[] = [];
+  const texts: string[] = [];
+  const blobs: Uint8Array[] = [];
+  for (const value of rows.flat()) {
+    if (value === null) {
+      kinds.push(0);
+    } else if (typeof value === "string") {
+      kinds.push(2);
+      texts.push(value);
+    } else if (value instanceof Uint8Array) {
+      kinds.push(3);
+      blobs.push(value);
+    } else if (typeof value === "bigint" && (value > SAFE || value < -SAFE)) {
+      kinds.push(4);
+      integers.push(value);
+    } else {
+      kinds.push(1);
+      numbers.push(Number(value));
+    }
+  }
+  return {
+    columns,
+    kinds: Uint8Array.from(kinds),
+    numbers: Float64Array.from(numbers),
+    integers: BigInt64Array.from(integers),
+    texts: texts.join(""),
+    textLengths: Uint32Array.from(texts, (text) => text.length),
+    blobs: Uint8Array.from(blobs.flatMap((blob) => [...blob])),
+    blobLengths: Uint32Array.from(blobs, (blob) => blob.length),
+    changes,
+  };
+}

@@ -1,0 +1,48 @@
+/** Statements: what is bound, what is refused, and what kind they are. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checked, fromTemplate, kindOf } from "../../client/src/statement.js";
+
+test("values become bound parameters", () => {
+  const text = ["SELECT * FROM t WHERE a = ", " AND b > ", ""];
+  assert.deepEqual(fromTemplate(text, ["x", 2n]), {
+    sql: "SELECT * FROM t WHERE a = ? AND b > ?",
+    parameters: ["x", 2n],
+  });
+});
+
+test("what SQLite has no value for is refused by name", () => {
+  const refused = (value: unknown): void => {
+    assert.throws(() => checked("SELECT ?", [value as null]), { code: "invalid_argument" });
+  };
+  [undefined, {}, [], new Date(), () => 1, Symbol("s")].forEach(refused);
+  const second = [1, undefined as unknown as null];
+  assert.throws(() => checked("SELECT ?", second), /2 is undefined.*null/);
+  assert.doesNotThrow(() => checked("", [null, 1, 1n, "a", true, Uint8Array.of(1)]));
+});
+
+test("statements are told apart by their first word", () => {
+  const kinds = {
+    reads: [
+      "SELECT 1",
+      " -- a\n/* b */ select 1;",
+      "VALUES (1)",
+      "EXPLAIN DELETE FROM t",
+      "SELECT 1; --",
+    ],
+    writes: [
+      "INSERT INTO t VALUES (1)",
+      "WITH a AS (SELECT 1) DELETE FROM t",
+      "SELECT 1; DELETE FROM t",
+      "CREATE TABLE t (a)",
+      "/* SELECT */ DELETE FROM t",
+      "",
+    ],
+    bare: ["PRAGMA cache_size", "vacuum", "ATTACH 'a' AS b", "DETACH b"],
+    controls: [";BEGIN", "COMMIT", "end", "ROLLBACK", "ROLLBACK TRANSACTION"],
+    savepoint: ["SAVEPOINT a", "RELEASE a", "ROLLBACK TO a", "rollback transaction to a"],
+  };
+  for (const [kind, statements] of Object.entries(kinds)) {
+    statements.forEach((sql) => assert.equal(kindOf(sql), kind, sql));
+  }
+});

@@ -1,0 +1,106 @@
+//! `cargo xtask web [--check]`: from the sources in `web/` and the replica's crates to the pages
+//! that the binary brings along.
+//!
+//! ```text
+//! replica-wasm ─► target/web/wasm ─┬─► web/client/dist   @warren/client, as others install it
+//! web/client/src ──────────────────┘        │
+//! web/plan, web/admin ──────────────────────┴─► target/web/site ─► crates/web-assets
+//! ```
+//!
+//! # Invariants
+//! - Under `target/web/site/assets` a name changes with its contents, and with those of whatever
+//!   the file names.
+//! - What did not change is not made again, and a site that came out the same keeps its files'
+//!   times: nothing is compiled anew because of it.
+//!
+//! # Not here
+//! - Installing esbuild, TypeScript and clang → `.ci/setup.sh`.
+
+pub(crate) mod browser;
+mod client;
+mod inputs;
+mod names;
+mod page;
+mod precompress;
+mod site;
+mod wasm;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::say;
+
+/// Where things are.
+struct Places {
+    root: PathBuf,
+    /// The npm workspace.
+    web: PathBuf,
+    /// What is made, but for `web/client/dist`.
+    out: PathBuf,
+}
+
+impl Places {
+    fn new(root: &Path) -> Result<Self> {
+        let places =
+            Self { root: root.into(), web: root.join("web"), out: root.join("target/web") };
+        let installed = places.web.join("node_modules/.bin/esbuild").exists();
+        ensure!(installed, "web/node_modules is not there: `make run` installs it (`npm ci`)");
+        Ok(places)
+    }
+
+    /// A program that npm installed; it runs in `web/`.
+    fn npm(&self, program: &str) -> Command {
+        let mut command = Command::new(self.web.join("node_modules/.bin").join(program));
+        command.current_dir(&self.web);
+        command
+    }
+
+    fn dist(&self) -> PathBuf {
+        self.web.join("client/dist")
+    }
+}
+
+pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
+    let places = Places::new(root)?;
+    match args {
+        [] => build(&places).map(|()| true),
+        ["--check"] => check(&places),
+        _ => bail!("usage: cargo xtask web [--check]"),
+    }
+}
+
+/// Builds, then checks: what `cargo xtask ci web` does.
+pub(crate) fn build_and_check(root: &Path) -> Result<bool> {
+    let places = Places::new(root)?;
+    build(&places)?;
+    check(&places)
+}
+
+fn build(places: &Places) -> Result<()> {
+    wasm::build(places)?;
+    let stamp = places.out.join("site.stamp");
+    let inputs = inputs::fingerprint(places)?;
+    if inputs::are_known(&stamp, &inputs) && places.out.join("site/index.html").is_file() {
+        return say("web: nothing changed");
+    }
+    client::build(places)?;
+    site::build(places)?;
+    inputs::remember(&stamp, &inputs)
+}
+
+/// Types; the rules that are no compiler's are `tidy`'s.
+fn check(places: &Places) -> Result<bool> {
+    let mut tsc = places.npm("tsc");
+    let status = tsc.args(["-p", ".", "--noEmit"]).status().context("cannot start tsc")?;
+    Ok(status.success())
+}
+
+/// Runs a program that must succeed.
+fn succeed(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("cannot start `{program}`"))?;
+    ensure!(status.success(), "`{program}` failed ({status})");
+    Ok(())
+}

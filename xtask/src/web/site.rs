@@ -1,0 +1,207 @@
+//! The site: Plan at `/`, the operator's page at `/admin`, and what both load.
+//!
+//! # Invariants
+//! - Whatever lies under `assets/` has a digest of its bytes in its name. A file is named after
+//!   those that it names are, so a change of one changes all that lead to it.
+//! - The service worker knows every file of Plan, and a hash of them all: the app is offline as a
+//!   whole, in one version, or not at all.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::inputs::files_below;
+use super::names::Names;
+use super::{Places, page, precompress, succeed};
+
+/// As `web-assets` knows them again.
+const DIGEST_CHARACTERS: usize = 8;
+
+/// A page's sources in `web/`, and its folder in the site.
+struct Page {
+    source: &'static str,
+    folder: &'static str,
+}
+
+const PLAN: Page = Page { source: "plan", folder: "" };
+const ADMIN: Page = Page { source: "admin", folder: "admin/" };
+
+/// What esbuild makes of an entry.
+struct Bundle {
+    script: String,
+    style: Option<String>,
+    /// Fonts and pictures, which it has named itself.
+    others: Vec<PathBuf>,
+}
+
+/// A site in the making.
+struct Site<'a> {
+    places: &'a Places,
+    folder: PathBuf,
+    names: Names,
+}
+
+/// Makes `target/web/site`, and prints how large it is.
+pub(super) fn build(places: &Places) -> Result<()> {
+    let folder = places.out.join("site.next");
+    remove(&folder)?;
+    let mut site = Site { places, folder, names: Names::default() };
+    let mut offline = site.add_replica()?;
+    offline.extend(site.add_page(&PLAN)?);
+    site.add_page(&ADMIN)?;
+    site.names.ensure_used()?;
+    site.add_service_worker(&offline)?;
+    precompress::run(&site.folder, &places.out.join("brotli"))?;
+    replace(&places.out.join("site"), &site.folder)
+}
+
+impl Site<'_> {
+    /// Writes a file, and returns its path with the slash that it begins with.
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<String> {
+        let file = self.folder.join(name);
+        fs::create_dir_all(file.parent().context("a file has a folder")?)?;
+        fs::write(&file, bytes).with_context(|| format!("writing {}", file.display()))?;
+        Ok(format!("/{name}"))
+    }
+
+    /// The same, with the digest of the bytes in its name.
+    fn write_asset(&self, name: &str, bytes: &[u8]) -> Result<String> {
+        self.write(&format!("assets/{}", with_digest(name, bytes)), bytes)
+    }
+
+    /// The wasm, the module that drives it, and the worker that loads both.
+    fn add_replica(&mut self) -> Result<Vec<String>> {
+        let wasm = self.places.out.join("wasm");
+        let bytes = fs::read(wasm.join("replica_bg.wasm")).context("reading the wasm")?;
+        let mut paths = vec![self.write_asset("replica_bg.wasm", &bytes)?];
+        self.names.add("replica_bg.wasm", &paths[0]);
+        let worker = self.places.web.join("client/src/worker.ts");
+        for (name, entry) in [("replica.js", wasm.join("replica.js")), ("worker.js", worker)] {
+            let bundle = bundle(self.places, name, &entry, &[])?;
+            let script = self.names.put_into(&bundle.script);
+            let path = self.write_asset(name, script.as_bytes())?;
+            self.names.add(name, &path);
+            paths.push(path);
+        }
+        Ok(paths)
+    }
+
+    /// The page's script and style, its HTML that names them, and its other files as they are.
+    fn add_page(&mut self, page: &Page) -> Result<Vec<String>> {
+        let source = self.places.web.join(page.source);
+        let bundle = bundle(self.places, page.source, &source.join("src/main.tsx"), &[])?;
+        let script = self.names.put_into(&bundle.script);
+        let script = self.write_asset(&format!("{}.js", page.source), script.as_bytes())?;
+        let mut assets = page::Assets { script, style: None, public: BTreeMap::new() };
+        if let Some(style) = &bundle.style {
+            let name = format!("{}.css", page.source);
+            assets.style = Some(self.write_asset(&name, style.as_bytes())?);
+        }
+        let mut paths: Vec<String> =
+            [&assets.script].into_iter().chain(&assets.style).cloned().collect();
+        for other in &bundle.others {
+            let name = other.file_name().context("a file has a name")?.to_string_lossy();
+            paths.push(self.write(&format!("assets/{name}"), &fs::read(other)?)?);
+        }
+        let public = source.join("public");
+        for file in files_below(&public)?.iter().filter(|file| !file.ends_with("index.html")) {
+            let name = file.strip_prefix(&public)?.to_string_lossy().into_owned();
+            let path = self.write(&format!("{}{name}", page.folder), &fs::read(file)?)?;
+            paths.push(path.clone());
+            assets.public.insert(name, path);
+        }
+        let html = public.join("index.html");
+        let text = fs::read_to_string(&html).with_context(|| html.display().to_string())?;
+        let text = page::link(&text, &assets).with_context(|| html.display().to_string())?;
+        paths.push(self.write(&format!("{}index.html", page.folder), text.as_bytes())?);
+        Ok(paths)
+    }
+
+    /// Knows what Plan consists of, so that it can keep it.
+    fn add_service_worker(&self, files: &[String]) -> Result<()> {
+        let mut hasher = blake3::Hasher::new();
+        for path in files {
+            hasher.update(path.as_bytes());
+            hasher.update(&fs::read(self.folder.join(&path[1..]))?);
+        }
+        let version = &hasher.finalize().to_hex()[..16];
+        let defines = [("__FILES__", json!(files)), ("__VERSION__", json!(version))];
+        let source = self.places.web.join("plan/src/sw.ts");
+        let bundle = bundle(self.places, "sw", &source, &defines)?;
+        self.write("sw.js", bundle.script.as_bytes()).map(drop)
+    }
+}
+
+/// `main.js` → `main-0A1B2C3D.js`.
+fn with_digest(name: &str, bytes: &[u8]) -> String {
+    let digest = blake3::hash(bytes).to_hex()[..DIGEST_CHARACTERS].to_ascii_uppercase();
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    format!("{stem}-{digest}.{extension}")
+}
+
+/// Bundles an entry, small; React is Preact there.
+fn bundle(places: &Places, name: &str, entry: &Path, defines: &[(&str, Value)]) -> Result<Bundle> {
+    ensure!(entry.is_file(), "{} is not there", entry.display());
+    let folder = places.out.join("bundle").join(name);
+    remove(&folder)?;
+    let metafile = folder.join("meta.json");
+    let mut esbuild = places.npm("esbuild");
+    esbuild.arg(entry).args(["--bundle", "--minify", "--format=esm", "--target=es2023"]);
+    esbuild.args(["--entry-names=entry", "--asset-names=[name]-[hash]", "--legal-comments=none"]);
+    esbuild.args(["--alias:react=preact/compat", "--alias:react-dom=preact/compat"]);
+    esbuild.args(["--jsx=automatic", "--jsx-import-source=preact", "--log-level=warning"]);
+    esbuild.args([".png", ".svg", ".woff2"].map(|kind| format!("--loader:{kind}=file")));
+    esbuild.args(defines.iter().map(|(name, value)| format!("--define:{name}={value}")));
+    esbuild.arg(format!("--outdir={}", folder.display()));
+    esbuild.arg(format!("--metafile={}", metafile.display()));
+    succeed(&mut esbuild)?;
+    let metafile: Value = serde_json::from_slice(&fs::read(&metafile)?).context("the metafile")?;
+    let outputs = metafile["outputs"].as_object().context("the metafile's outputs")?;
+    let mut bundle = Bundle { script: String::new(), style: None, others: Vec::new() };
+    for output in outputs.keys() {
+        let output = places.web.join(output);
+        match output.file_name().and_then(|name| name.to_str()) {
+            Some("entry.js") => bundle.script = fs::read_to_string(&output)?,
+            Some("entry.css") => bundle.style = Some(fs::read_to_string(&output)?),
+            _ => bundle.others.push(output),
+        }
+    }
+    Ok(bundle)
+}
+
+/// Puts the new site in the old one's place, unless they are the same.
+fn replace(old: &Path, new: &Path) -> Result<()> {
+    if contents(old)? == contents(new)? {
+        return remove(new);
+    }
+    remove(old)?;
+    fs::rename(new, old).with_context(|| format!("renaming {}", new.display()))
+}
+
+fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let read = |file: PathBuf| Ok((file.strip_prefix(folder)?.to_owned(), fs::read(&file)?));
+    files_below(folder)?.into_iter().map(read).collect()
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_the_digest_of_its_bytes() {
+        let name = with_digest("main.css", b"a");
+        let digest = name.strip_prefix("main-").unwrap().strip_suffix(".css").unwrap();
+        assert_eq!(digest.len(), 8, "{name}");
+        assert_ne!(name, with_digest("main.css", b"b"));
+    }
+}
