@@ -1,8 +1,8 @@
 // The lab's driver of libraries for browsers: `browser.js LIBRARY CLIENT`, where LIBRARY is a module
-// beside this one, and CLIENT the folder of `@warren/client` as `cargo xtask web` builds it. It starts
-// a Chromium with a profile of its own beside the database, and what is measured is measured there,
-// in a worker, or in the page for a library that a page calls. The plan and the answer are Warren's
-// Format 12.
+// beside this one, and CLIENT the folder of `@warren/client` as `cargo xtask web` builds it. It
+// starts a Chromium with a profile of its own beside the database, and what is measured is measured
+// there, in a worker, or in the page for a library that a page calls. The plan and the answer are
+// Warren's Format 12.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

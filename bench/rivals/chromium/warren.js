@@ -1,7 +1,7 @@
-// Warren's replica in a worker, called as the worker of `@warren/client` calls it: one call a query,
-// rows as objects, and one call for the same statement with many lists of values.
+// Warren's replica in a worker, called as the worker of `@warren/client` calls it: one call a
+// query, rows as objects, and one call for the same statement with many lists of values.
 
-import init, { openReplica } from '/warren/wasm/replica.js';
+import init, { openReplica } from '/warren/replica.js';
 import { fetchFile } from './work.js';
 
 export const driver = 'warren';
@@ -40,7 +40,7 @@ function objects(packed) {
 
 export async function open(path) {
   const file = await fetchFile(path);
-  await init({ module_or_path: '/warren/wasm/replica_bg.wasm' });
+  await init({ module_or_path: '/warren/replica_bg.wasm' });
   const replica = await openReplica('bench', undefined, file === undefined);
   if (file !== undefined) replica.import(file);
   const run = (sql, values) => objects(replica.run(sql, values));

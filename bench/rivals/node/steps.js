@@ -1,5 +1,5 @@
-// What carries a plan of the lab out in JavaScript, in Node and in browsers: what its statements bind,
-// the loop, the answer. Plan and answer are Warren's Format 12.
+// What carries a plan of the lab out in JavaScript, in Node and in browsers: what its statements
+// bind, the loop, the answer. Plan and answer are Warren's Format 12.
 //
 // A library has
 // - `driver`, `version` and `runtime`, which name it,
