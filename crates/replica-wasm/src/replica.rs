@@ -97,21 +97,12 @@ impl WasmReplica {
         let before = db.total_changes();
         let mut packer = Packer::default();
         if parameters.length() > 0 || is_kept(sql) {
-            let mut statement = db.prepare_cached(sql)?;
-            packer = Packer::new(&statement);
-            let parameters = parameters::read(parameters)?;
-            let mut rows = statement.query(params_from_iter(parameters))?;
-            while let Some(row) = rows.next()? {
-                packer.add(row)?;
-            }
+            let parameters = params_from_iter(parameters::read(parameters)?);
+            packer = Packer::run(&mut *db.prepare_cached(sql)?, parameters)?;
         } else {
             let mut batch = rusqlite::Batch::new(db, sql);
             while let Some(mut statement) = batch.next()? {
-                packer = Packer::new(&statement);
-                let mut rows = statement.query([])?;
-                while let Some(row) = rows.next()? {
-                    packer.add(row)?;
-                }
+                packer = Packer::run(&mut statement, [])?;
             }
         }
         Ok(packer.finish(db.total_changes() - before))
