@@ -133,7 +133,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
                 cases.push(way.case("Warren, tracked, as it comes", File::Tracked, false, run));
                 cases
             }
-            Part::Tab => way.from_tab(sqlite_tab, warren_tab),
+            Part::Tab => way.in_tab(sqlite_tab, warren_tab),
         };
         let group = Group { headings: bed.items.headings(way.name(), way.heard()), cases };
         tables.extend(run_group(group, &budget.next(), bar)?);
@@ -246,11 +246,7 @@ impl<'a> Way<'a> {
         ]
     }
 
-    fn from_tab<'b>(
-        &'b self,
-        sqlite: &'b Driver,
-        warren: &'b Driver,
-    ) -> Vec<Case<'b, Vec<Sample>>> {
+    fn in_tab<'b>(&'b self, sqlite: &'b Driver, warren: &'b Driver) -> Vec<Case<'b, Vec<Sample>>> {
         vec![
             self.case("sqlite-wasm in a worker", File::Plain, true, |plan| sqlite.run(plan)),
             self.case("@warren/client", File::Plain, true, |plan| warren.run(plan)),
