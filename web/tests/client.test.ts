@@ -61,6 +61,27 @@ test("every storage class goes in and comes out, also after a reload", async () 
   assert.deepEqual([status.storage, status.isOwner, status.sync.phase], ["opfs", true, "local"]);
 });
 
+test("a text may be run again and again: after a change of the schema, and PRAGMAs too", async () => {
+  const page = await there.openDatabase(await here.device(), {
+    schema: "CREATE TABLE v (a, b); INSERT INTO v VALUES (1, 2)",
+    track: [],
+  });
+  const found = await page.evaluate(async () => {
+    const all = async (sql: string): Promise<unknown> => (await db.query(sql)).rows;
+    const sizes = [];
+    for (const size of [-100, -200, -100]) {
+      await db.query(`PRAGMA cache_size = ${size}`);
+      sizes.push(await all("PRAGMA cache_size"));
+    }
+    const before = await all("SELECT * FROM v");
+    await db.query("ALTER TABLE v DROP COLUMN b");
+    const insert = await db.query("INSERT INTO v SELECT a + 1 FROM v WHERE a = 1");
+    return [sizes, before, await all("SELECT * FROM v"), insert.changes, await all("-- nothing")];
+  });
+  const sizes = [-100, -200, -100].map((size) => [{ cache_size: size }]);
+  assert.deepEqual(found, [sizes, [{ a: 1, b: 2 }], [{ a: 1 }, { a: 2 }], 1, []]);
+});
+
 test("what SQLite refuses is told with its code, and leaves nothing", async () => {
   const page = await there.openDatabase(await here.device());
   const codes = await page.evaluate(async () => {

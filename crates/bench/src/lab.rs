@@ -5,11 +5,13 @@
 //! intervals and verdicts are the suite's.
 
 mod bed;
+pub mod browser;
 mod carry_out;
 pub mod checkpoint;
 pub mod cipher;
 mod cold;
 mod configuration;
+mod driver;
 mod message;
 mod plan;
 pub mod pragma;
@@ -21,6 +23,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use self::carry_out::{Random, carry_out, read_setting, unlock};
 pub use self::configuration::{Configured, Setting};
+pub use self::driver::Drivers;
 pub(crate) use self::message::{CipherAndKey, Layout, Mailbox};
 pub(crate) use self::plan::{Plan, Scalar, Statement, Step};
 use crate::measure::now;

@@ -1,6 +1,7 @@
 //! `warren bench`: measures, side by side, on this machine.
 
 mod actual;
+mod browser;
 mod bulk;
 mod checkpoint;
 mod cipher;
@@ -25,6 +26,7 @@ use crate::output::Output;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Actual(actual::Actual),
+    Browser(browser::Arguments),
     Bulk(bulk::Bulk),
     Checkpoint(checkpoint::Checkpoint),
     Cipher(cipher::Cipher),
@@ -40,6 +42,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Actual(arguments) => actual::run(arguments, output),
+        Command::Browser(arguments) => browser::run(arguments, output),
         Command::Bulk(arguments) => bulk::run(arguments, output),
         Command::Checkpoint(arguments) => checkpoint::run(&arguments, output),
         Command::Cipher(arguments) => cipher::run(&arguments, output),

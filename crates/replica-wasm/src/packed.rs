@@ -3,7 +3,7 @@
 
 use js_sys::{BigInt64Array, Float64Array, Uint8Array, Uint32Array};
 use rusqlite::types::ValueRef;
-use rusqlite::{Row, Statement};
+use rusqlite::{Params, Row, Statement};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Result;
@@ -31,12 +31,24 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    pub(crate) fn new(statement: &Statement<'_>) -> Self {
+    /// Runs the statement. Its columns are known after its first step: a statement that was kept may
+    /// be older than the schema, and is prepared anew then.
+    pub(crate) fn run(statement: &mut Statement<'_>, parameters: impl Params) -> Result<Self> {
+        let mut packer = None;
+        let mut rows = statement.query(parameters)?;
+        while let Some(row) = rows.next()? {
+            packer.get_or_insert_with(|| Self::new(row.as_ref())).add(row)?;
+        }
+        drop(rows);
+        Ok(packer.unwrap_or_else(|| Self::new(statement)))
+    }
+
+    fn new(statement: &Statement<'_>) -> Self {
         let columns = statement.column_names().map(str::to_owned).collect();
         Self { columns, ..Self::default() }
     }
 
-    pub(crate) fn add(&mut self, row: &Row<'_>) -> Result<()> {
+    fn add(&mut self, row: &Row<'_>) -> Result<()> {
         for column in 0..self.columns.len() {
             let kind = match row.get_ref(column)? {
                 ValueRef::Null => NULL,

@@ -96,22 +96,13 @@ impl WasmReplica {
         let db = open.replica.connection();
         let before = db.total_changes();
         let mut packer = Packer::default();
-        if parameters.length() > 0 {
-            let mut statement = db.prepare_cached(sql)?;
-            packer = Packer::new(&statement);
-            let parameters = parameters::read(parameters)?;
-            let mut rows = statement.query(params_from_iter(parameters))?;
-            while let Some(row) = rows.next()? {
-                packer.add(row)?;
-            }
+        if parameters.length() > 0 || is_kept(sql) {
+            let parameters = params_from_iter(parameters::read(parameters)?);
+            packer = Packer::run(&mut *db.prepare_cached(sql)?, parameters)?;
         } else {
             let mut batch = rusqlite::Batch::new(db, sql);
             while let Some(mut statement) = batch.next()? {
-                packer = Packer::new(&statement);
-                let mut rows = statement.query([])?;
-                while let Some(row) = rows.next()? {
-                    packer.add(row)?;
-                }
+                packer = Packer::run(&mut statement, [])?;
             }
         }
         Ok(packer.finish(db.total_changes() - before))
@@ -308,6 +299,15 @@ impl SignIn {
     pub fn new(server: String, login: String, password: String, name: String) -> Self {
         Self { server, login, password, name }
     }
+}
+
+/// Whether to keep the statement prepared: it is one, and what it does it does when it is run; some
+/// PRAGMAs are done when they are prepared. Where that is not plain to see, it is prepared each time.
+fn is_kept(sql: &str) -> bool {
+    let sql = sql.trim();
+    let first = sql.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let is_plain = !first.is_empty() && !first.eq_ignore_ascii_case("pragma");
+    is_plain && !sql.trim_end_matches(';').contains(';')
 }
 
 fn tell(on_progress: &Function, progress: Progress) {

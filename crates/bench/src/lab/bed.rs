@@ -143,10 +143,10 @@ pub(crate) fn case_by<'a>(
 }
 
 /// A file for one round; gone when dropped.
-struct Fresh(PathBuf);
+pub(crate) struct Fresh(pub(crate) PathBuf);
 
 impl Fresh {
-    fn copy(original: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn copy(original: &Path) -> anyhow::Result<Self> {
         let copy = Self(original.with_extension("round"));
         std::fs::copy(original, &copy.0).with_context(|| copy.0.display().to_string())?;
         // Else the disk would be busy with it while something else is measured.
@@ -171,7 +171,7 @@ pub(crate) fn sample(timing: &Timing) -> Sample {
     let mut sample = Sample::new(timing.operations, Duration::from_secs_f64(timing.seconds));
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let operations = timing.operations.max(1) as f64;
-    sample.facts.push((CPU_US, timing.cpu_seconds * 1e6 / operations));
+    sample.facts.extend(timing.cpu_seconds.map(|cpu| (CPU_US, cpu * 1e6 / operations)));
     sample.facts.push(("slowest ms", timing.slowest_us / 1e3));
     sample
 }

@@ -233,7 +233,7 @@ impl<'p> Run<'p> {
             name: step.name.clone(),
             operations: (number - before) as u64,
             seconds: (last - start).as_secs_f64(),
-            cpu_seconds: cpu_time().saturating_sub(cpu).as_secs_f64(),
+            cpu_seconds: Some(cpu_time().saturating_sub(cpu).as_secs_f64()),
             slowest_us: slowest.as_secs_f64() * 1e6,
         })
     }

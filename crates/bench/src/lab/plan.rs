@@ -101,8 +101,8 @@ pub(crate) struct Timing {
     pub(crate) name: String,
     pub(crate) operations: u64,
     pub(crate) seconds: f64,
-    /// Processor time, user and system.
-    pub(crate) cpu_seconds: f64,
+    /// Processor time, user and system, if the driver can tell.
+    pub(crate) cpu_seconds: Option<f64>,
     /// The longest transaction.
     pub(crate) slowest_us: f64,
 }

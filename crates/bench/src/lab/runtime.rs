@@ -8,26 +8,23 @@
 //! # Not here
 //! - How a driver is built → `crate::rivals`. How a library carries out a plan → `bench/rivals`.
 
-mod driver;
 mod even;
 #[cfg(test)]
 mod tests;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use engine::{Cipher, Profile};
 use indicatif::ProgressBar;
-use serde::Serialize;
 
-use self::driver::Driver;
 use self::even::Even;
 use super::bed::{Bed, case, case_by};
 use super::carry_out;
 use super::configuration::{Configuration, Configured};
+use super::driver::{Driver, Drivers};
 use super::message::{CipherAndKey, Layout, Mailbox};
 use super::plan::About;
 use super::{Budget, Method};
@@ -55,13 +52,6 @@ pub struct Plan {
     pub rivals: PathBuf,
 }
 
-/// Which drivers there are on this machine.
-#[derive(Clone, Debug, Serialize)]
-pub struct Drivers {
-    present: Vec<About>,
-    absent: Vec<Absent>,
-}
-
 const TITLE: &str = "Warren: one file through other libraries";
 const LEAD: &str = "The same statements with the same settings on the same file, through SQLite as \
     libraries for Node and Python bring it. The baseline calls SQLite from Rust, as this build of \
@@ -80,8 +70,7 @@ const KEY: &str = "5761727265656e206265636820f09f90b0a1b2c3d4e5f60718293a4b5c6d7
 pub fn setup(rivals: &Path, bar: &ProgressBar) -> Drivers {
     let found = find(rivals, &rivals::target(rivals), Missing::Build, bar);
     bar.finish_and_clear();
-    let present = found.present.into_iter().map(|driver| driver.about).collect();
-    Drivers { present, absent: found.absent }
+    Drivers::of(found)
 }
 
 /// Runs the plan with the drivers that are built; `bar` shows how far it is.
@@ -237,15 +226,4 @@ fn notes(drivers: &[Driver]) -> anyhow::Result<Vec<String>> {
         format!("{names}: SQLite {sqlite}, compiled as here, but with {more}; without {less}")
     }));
     Ok(notes)
-}
-
-impl fmt::Display for Drivers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let present = self.present.iter().map(|about| {
-            let ciphers = if about.ciphers.is_empty() { ", no encrypted files" } else { "" };
-            format!("present: {about} (SQLite {}{ciphers})", about.sqlite)
-        });
-        let lines: Vec<String> = present.chain(self.absent.iter().map(Absent::note)).collect();
-        f.write_str(&lines.join("\n"))
-    }
 }

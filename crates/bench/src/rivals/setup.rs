@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     Server,
     /// A driver that carries out a plan of the lab.
     Lab,
+    /// The same in a browser, with the library that its arguments name.
+    Browser,
 }
 
 /// What is done about a rival that was not built or installed yet.
@@ -98,14 +100,18 @@ pub(crate) fn prepare(
     let (language, main) = recognise(kind, folder).context("no rival")?;
     match (language, &candidate.node) {
         (Language::Rust, _) => build(name, folder, &target.join("cargo"), missing),
-        (Language::Node, None) => node::install(main, folder, &target.join(name), missing),
+        (Language::Node, None) => {
+            if kind == Kind::Browser {
+                copy_shared(node::SHARED, folder, &target)?;
+            }
+            node::install(main, folder, &target.join(name), missing)
+        }
         (Language::Node, Some(release)) => {
             node::install_for(release, main, folder, &target, missing)
         }
         (Language::Python, _) => {
             if kind == Kind::Lab {
-                let shared = folder.with_file_name(python::SHARED);
-                copy_files(&shared, &target.join(python::SHARED))?;
+                copy_shared(python::SHARED, folder, &target)?;
             }
             python::install(main, folder, &target.join(name), missing)
         }
@@ -118,6 +124,7 @@ fn recognise(kind: Kind, folder: &Path) -> Option<(Language, &'static str)> {
         Kind::Library => &[(Language::Rust, "src/main.rs"), (Language::Node, "driver.js")],
         Kind::Server => &[(Language::Node, "server.js"), (Language::Python, "server.py")],
         Kind::Lab => &[(Language::Node, "lab.js"), (Language::Python, "lab.py")],
+        Kind::Browser => &[(Language::Node, "browser.js")],
     };
     programs.iter().copied().find(|(_, program)| folder.join(program).is_file())
 }
@@ -140,6 +147,11 @@ impl Missing {
         }
         Ok(())
     }
+}
+
+/// What the drivers of a language share, in the place that they look for it.
+fn copy_shared(name: &str, folder: &Path, target: &Path) -> anyhow::Result<()> {
+    copy_files(&folder.with_file_name(name), &target.join(name))
 }
 
 fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {

@@ -8,6 +8,7 @@ mod actual;
 mod at_rest;
 mod bench;
 mod bench_actual;
+mod bench_browser;
 mod commands;
 mod compare;
 mod copies;

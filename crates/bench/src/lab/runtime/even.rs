@@ -7,9 +7,9 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::Driver;
 use crate::lab::carry_out::{open, read_setting};
 use crate::lab::configuration::{Configuration, Configured, text};
+use crate::lab::driver::Driver;
 use crate::lab::message::{CipherAndKey, Layout, Mailbox};
 use crate::lab::plan::Plan;
 

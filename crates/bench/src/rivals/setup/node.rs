@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{BUILD_TIME_MAX, Mark, Missing, Program, VERSION_TIME_MAX, copy_files, run};
 
 /// What the lab's drivers share: the plan, the Nodes, and what compiles for them.
-const SHARED: &str = "node";
+pub(super) const SHARED: &str = "node";
 const LOCK: &str = "package-lock.json";
 /// Prints what a compiled package depends on, and where Node is.
 const IDENTITY: &str = "process.version + '\\n' + process.execPath";

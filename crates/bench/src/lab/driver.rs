@@ -1,13 +1,15 @@
 //! Drivers of the lab: who they are, and plans that they carry out
 //! (`docs/formats/12-lab-plan.md`).
 
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use serde::Serialize;
 
-use crate::lab::plan::{About, Answer, Plan};
-use crate::rivals;
+use super::plan::{About, Answer, Plan};
 use crate::rivals::process::{self, Program};
+use crate::rivals::{self, Absent, Found};
 
 const FORMAT: &str = "Format 12";
 /// For a driver to say who it is. Python takes 100 ms.
@@ -19,7 +21,14 @@ const RUN_TIME_EXTRA_MAX: Duration = Duration::from_mins(2);
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub(crate) about: About,
-    pub(super) program: Program,
+    pub(crate) program: Program,
+}
+
+/// Which drivers there are on this machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Drivers {
+    present: Vec<About>,
+    absent: Vec<Absent>,
 }
 
 impl Driver {
@@ -46,5 +55,23 @@ impl Driver {
         let done = names(answer.steps.iter().map(|step| step.name.as_str()).collect());
         ensure!(asked == done, "did {done}, where the plan says {asked}");
         Ok(answer)
+    }
+}
+
+impl Drivers {
+    pub(crate) fn of(found: Found<Driver>) -> Self {
+        let present = found.present.into_iter().map(|driver| driver.about).collect();
+        Self { present, absent: found.absent }
+    }
+}
+
+impl fmt::Display for Drivers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let present = self.present.iter().map(|about| {
+            let ciphers = if about.ciphers.is_empty() { ", no encrypted files" } else { "" };
+            format!("present: {about} (SQLite {}{ciphers})", about.sqlite)
+        });
+        let lines: Vec<String> = present.chain(self.absent.iter().map(Absent::note)).collect();
+        f.write_str(&lines.join("\n"))
     }
 }

@@ -1,0 +1,33 @@
+// @sqlite.org/sqlite-wasm in a worker, called from a page: the least that can be between the two.
+
+export const driver = 'sqlite-wasm, from a tab';
+
+export async function open(path) {
+  const worker = new Worker('/sqlite-wasm-tab-worker.js', { type: 'module' });
+  const waiting = new Map();
+  let calls = 0;
+  worker.onmessage = ({ data: { number, rows, error } }) => {
+    const { resolve, reject } = waiting.get(number);
+    waiting.delete(number);
+    if (error) reject(new Error(error));
+    else resolve(rows);
+  };
+  const call = (message) => {
+    const number = ++calls;
+    worker.postMessage({ ...message, number });
+    return new Promise((resolve, reject) => waiting.set(number, { resolve, reject }));
+  };
+  await call({ path });
+  let last;
+  return {
+    async query(sql) {
+      const rows = await call({ sql, values: [] });
+      return rows.map((row) => Object.values(row)[0]);
+    },
+    prepare: (sql) => (values) => {
+      last = call({ sql, values });
+    },
+    settled: () => last,
+    close: () => worker.terminate(),
+  };
+}

@@ -1,0 +1,75 @@
+//! `warren bench browser`.
+
+use bench::lab::browser::{self, Part, Plan};
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+
+use super::method::MethodArguments;
+use super::{Rivals, finish};
+use crate::output::Output;
+
+/// Items in a browser: Warren beside sqlite-wasm, and beside the native replica.
+///
+/// Queries, updates and inserts of to-do items, in a worker of a headless Chromium and from a tab,
+/// with the same settings on the same file, tracked for the sync and not. Saves the results as
+/// `warren-browser.json` and, with charts, as `warren-browser.html`.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  warren bench browser --setup\n  warren bench browser --minutes 15\n  \
+                  warren bench browser --only wal --seconds 0.2 --rounds-min 20\n\n\
+                  `cargo xtask web` builds what is measured of Warren."
+)]
+pub(crate) struct Arguments {
+    /// Install sqlite-wasm and what drives Chromium from npm's registry, and say which libraries
+    /// there are; measure nothing. Needs a Chromium.
+    #[arg(long)]
+    setup: bool,
+    /// Items in the file.
+    #[arg(long, default_value_t = 10_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(10..))]
+    rows: i64,
+    /// Make only these tables.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
+    only: Vec<PartName>,
+    #[command(flatten)]
+    rivals: Rivals,
+    #[command(flatten)]
+    method: MethodArguments,
+}
+
+/// `Part`, as the command line names it.
+#[derive(Clone, Copy)]
+struct PartName(Part);
+
+impl ValueEnum for PartName {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self(Part::Wal), Self(Part::Rollback), Self(Part::Tab)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self.0 {
+            Part::Wal => ("wal", "in a worker; a WAL that no commit flushes, Warren's default"),
+            Part::Rollback => {
+                ("rollback", "in a worker; each commit flushes, sqlite-wasm's default")
+            }
+            Part::Tab => ("tab", "what a page waits for"),
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
+}
+
+pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
+    let progress = output.progress();
+    if arguments.setup {
+        let drivers = browser::setup(&arguments.rivals.rivals, &progress);
+        output.line(format_args!("{drivers}"));
+        return output.value(&drivers);
+    }
+    let plan = Plan {
+        method: arguments.method.method()?,
+        rows: arguments.rows,
+        only: arguments.only.iter().map(|part| part.0).collect(),
+        rivals: arguments.rivals.rivals,
+    };
+    let report = browser::run(&plan, &progress)?;
+    finish(&report, &arguments.method.places.report, output)
+}

@@ -1,0 +1,104 @@
+//! `warren bench browser`, small: every table, every row.
+//!
+//! In place of Chromium there is a stand-in that carries plans out with Python's SQLite: what is
+//! tested is the benchmark, which needs npm and a browser for the libraries that it measures.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::bench::{bench, check_rows, folder, names};
+use crate::processes::warren;
+
+/// A driver of Format 12 that hands its plans on to the driver of the lab for Python.
+const STAND_IN: &str = r#"
+import { spawnSync } from "node:child_process";
+const [library, client, ...about] = process.argv.slice(2);
+if (!client.endsWith("web/client/dist")) throw new Error(client);
+const options = { stdio: ["inherit", "pipe", "inherit"], encoding: "utf8" };
+const python = spawnSync("python3", ["RIVALS/python-sqlite3/lab.py", ...about], options);
+const answer = JSON.parse(python.stdout);
+const steps = answer.steps?.map((step) => ({ ...step, cpu_seconds: null }));
+console.log(JSON.stringify({ ...answer, steps, driver: library }));
+"#;
+const SMALL: [&str; 8] =
+    ["--rows", "50", "--seconds", "0.01", "--rounds-min", "2", "--minutes", "0.001"];
+
+fn rivals(folder: &Path, files: &[(&str, &str)]) -> String {
+    let rivals = folder.join("bench/rivals");
+    let of_the_repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals");
+    for (name, content) in files {
+        let path = rivals.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content.replace("RIVALS", of_the_repository)).unwrap();
+    }
+    fs::create_dir_all(rivals.join("node")).unwrap();
+    rivals.to_str().unwrap().to_owned()
+}
+
+const PACKAGE: (&str, &str) = ("chromium/package.json", r#"{"type":"module"}"#);
+const LOCK: (&str, &str) = ("chromium/package-lock.json", r#"{"lockfileVersion":3,"packages":{}}"#);
+
+#[test]
+fn browser_measures_every_way_on_the_same_items() {
+    let folder = folder();
+    let rivals = rivals(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", STAND_IN)]);
+    let setup = warren(&["bench", "browser", "--setup", "--rivals", &rivals]);
+    assert!(
+        setup.status.success() && setup.stdout.contains("present: warren-tab "),
+        "{}",
+        setup.stdout
+    );
+    let report = bench("browser", folder.path(), &[&SMALL[..], &["--rivals", &rivals]].concat());
+    let steps = ["page", "search", "count", "update", "insert", "load"];
+    let mut expected = BTreeSet::new();
+    for part in ["wal", "rollback", "tab"] {
+        let steps = if part == "tab" { &steps[..5] } else { &steps[..] };
+        expected.extend(steps.iter().map(|step| format!("{part}-{step}")));
+    }
+    assert_eq!(names(&report), expected.iter().map(String::as_str).collect());
+    check_rows(&report, 2, &["slowest ms"], false);
+    for table in report["tables"].as_array().unwrap() {
+        let rows = table["rows"].as_array().unwrap().iter();
+        let rows: Vec<&str> = rows.map(|row| row["name"].as_str().unwrap()).collect();
+        let here = ["sqlite-wasm", "Warren", "Warren, tracked", "native", "native, tracked"];
+        match table["name"].as_str().unwrap().split_once('-').unwrap().0 {
+            "wal" => assert_eq!(rows, here),
+            "rollback" => assert_eq!(rows, [&here[..], &["Warren, tracked, as it comes"]].concat()),
+            _ => assert_eq!(rows.first(), Some(&"sqlite-wasm in a worker")),
+        }
+    }
+    let configurations = report["configurations"].as_array().unwrap();
+    let found = |at: usize, pragma: &str| {
+        let mut settings = configurations[at]["settings"].as_array().unwrap().iter();
+        settings.find(|one| one["name"] == pragma).unwrap()["found"].clone()
+    };
+    assert_eq!(
+        (found(0, "journal_mode"), found(0, "synchronous")),
+        ("wal".into(), "NORMAL".into())
+    );
+    let rollback = (found(1, "journal_mode"), found(1, "synchronous"));
+    assert_eq!(rollback, ("delete".into(), "FULL".into()));
+    assert_eq!(found(1, "page_size"), "8192");
+    let left = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 4, "two reports, the rivals, and what was built of them");
+}
+
+#[test]
+fn browser_says_what_is_missing() {
+    let folder = folder();
+    let browser = "console.log(JSON.stringify({ error: 'run `cargo xtask web`' }))";
+    let rivals = rivals(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", browser)]);
+    let path = folder.path().to_str().unwrap();
+    let run = |more: &[&str]| {
+        let common = ["bench", "browser", "--rivals", &rivals, "--folder", path, "--report", path];
+        warren(&[&common[..], &SMALL, more].concat())
+    };
+    let refused = run(&[]);
+    assert!(!refused.status.success(), "{}", refused.stdout);
+    assert!(refused.stderr.contains("run `warren bench browser --setup`"), "{}", refused.stderr);
+    assert!(run(&["--setup"]).stdout.contains("absent: warren (`about`: run `cargo xtask web`)"));
+    let refused = run(&[]);
+    assert!(refused.stderr.contains("absent: warren (`about`: run `cargo xtask web`)"));
+    assert_eq!(fs::read_dir(path).unwrap().count(), 2, "no report");
+}
