@@ -13,7 +13,7 @@ const here = bed();
 const ITEMS_COUNT = 10_000;
 const REPEATS = 11;
 
-test("10,000 items come to a second device, its progress is seen, and it stays quick", async (t) => {
+test("10,000 items come to a second device, its progress is seen, it stays quick", async (t) => {
   const first = await openPlan(await here.device());
   await importItems(first);
   const phrase = await first.signUp("max", "sealed");
@@ -34,8 +34,10 @@ test("10,000 items come to a second device, its progress is seen, and it stays q
 
   await second.goTo("List 1");
   await expect(second.item("Item 1")).toBeVisible();
+  await second.item("Item 1").first().hover();
   await tellFrames(t, second.page, "scrolling 2,500 items", async () => {
     for (let step = 0; step < 40; step += 1) await second.page.mouse.wheel(0, 3_000);
+    await expect(second.item("Item 9997")).toBeVisible();
   });
   await tellFrames(t, second.page, "searching 10,000 items, letter by letter", async () => {
     await second.page.keyboard.press("/");
@@ -68,10 +70,6 @@ test("an edit is soon on the other screen, and so is the app on a new device", a
     await page.goto(here.server.address);
     await page.getByLabel("Add an item", { exact: false }).first().waitFor();
     loads.push(performance.now() - startMs);
-    const paint = await page.evaluate(
-      () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime,
-    );
-    assert.ok(paint !== undefined);
   }
   t.diagnostic(`first load, nothing cached, to a list that takes items: ${spread(loads)}`);
 });
