@@ -61,7 +61,7 @@ test("every storage class goes in and comes out, also after a reload", async () 
   assert.deepEqual([status.storage, status.isOwner, status.sync.phase], ["opfs", true, "local"]);
 });
 
-test("a text may be run again and again: after a change of the schema, and PRAGMAs too", async () => {
+test("a text may be run again: PRAGMAs too, and after the schema changed", async () => {
   const page = await there.openDatabase(await here.device(), {
     schema: "CREATE TABLE v (a, b); INSERT INTO v VALUES (1, 2)",
     track: [],
