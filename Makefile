@@ -6,6 +6,9 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 # The end-to-end tests start Python programs with this.
 export WARREN_PYTHON := $(CURDIR)/target/venv/bin/python
 
+# What the operator's page asks for; made by the first `make run`.
+ADMIN_TOKEN := data/admin-token.txt
+
 .PHONY: help run test fmt
 
 help: ## show this list
@@ -15,7 +18,9 @@ run: ## build Warren with its pages, and serve ./data on 127.0.0.1:4600
 	@.ci/setup.sh run
 	@cargo xtask web
 	cargo build --release --locked -p cli
-	./target/release/warren serve --data ./data
+	@mkdir -p data && test -s $(ADMIN_TOKEN) || (umask 077 && head -c 32 /dev/urandom | base64 > $(ADMIN_TOKEN))
+	@echo "Plan is at /, and anybody who reaches it may make an account. /admin asks for what $(ADMIN_TOKEN) holds."
+	./target/release/warren serve --data ./data --open-registration --admin-token-file $(ADMIN_TOKEN)
 
 test: ## install what the tests need, then run every check of `cargo xtask ci`
 	@.ci/setup.sh test
