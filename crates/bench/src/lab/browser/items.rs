@@ -209,7 +209,7 @@ mod tests {
             assert!(answer.steps.iter().all(|step| step.operations > 0), "{:?}", answer.steps);
         }
         let replica = Replica::open(&path).unwrap();
-        assert!(replica.status().unwrap().to_json()["unsent"].as_u64().unwrap() > 300);
+        assert!(replica.status().unwrap().noted > 0);
         let count = |sql: &str| -> i64 {
             replica.connection().query_row(sql, [], |row| row.get(0)).unwrap()
         };
