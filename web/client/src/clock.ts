@@ -29,3 +29,14 @@ export function pauseMs(failures: number, random: number): number {
   const longest = Math.min(PAUSE_MS_MIN * 2 ** Math.min(failures, 10), PAUSE_MS_MAX);
   return Math.round(longest - random * (longest / 2));
 }
+
+/** Waits so long, or until it is not worth it any more. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, resolve);
+    signal.addEventListener("abort", () => {
+      cancel();
+      resolve();
+    });
+  });
+}

@@ -6,7 +6,7 @@
  * - The file is open only while this worker holds the database's lock.
  * - Whoever waits is granted the lock when its holder ends, however it ends: nobody polls.
  */
-import { systemClock, type Clock } from "./clock.js";
+import { pause, systemClock, type Clock } from "./clock.js";
 import { errorInfo, failure, toWarrenError } from "./errors.js";
 import type { EngineModule } from "./engine.js";
 import { openFile, type OpenFile } from "./file.js";
@@ -75,7 +75,7 @@ export function ownership(parts: OwnershipParts): Ownership {
         if (isOver) {
           return;
         }
-        await pause(RETRY_MS, signal);
+        await pause(clock, RETRY_MS, signal);
       }
     } finally {
       cancelPreload();
@@ -134,7 +134,7 @@ export function ownership(parts: OwnershipParts): Ownership {
         if (error.code !== "storage_busy" || clock.now() > untilMs || signal.aborted) {
           throw error;
         }
-        await pause(STORAGE_BUSY_PAUSE_MS, signal);
+        await pause(clock, STORAGE_BUSY_PAUSE_MS, signal);
       }
     }
   }
@@ -222,16 +222,6 @@ export function ownership(parts: OwnershipParts): Ownership {
       await claiming;
     },
   };
-
-  function pause(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = clock.after(ms, resolve);
-      signal.addEventListener("abort", () => {
-        cancel();
-        resolve();
-      });
-    });
-  }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -8,7 +8,7 @@
  * - What needs the file without a sync interrupts it; it goes on after that from where it was.
  */
 import type { ErrorInfo, Progress, SyncReport, SyncState } from "./api.js";
-import { pauseMs, type Clock } from "./clock.js";
+import { pause, pauseMs, type Clock } from "./clock.js";
 import { errorInfo, failure } from "./errors.js";
 import { lane } from "./lane.js";
 
@@ -208,7 +208,7 @@ export function syncing(parts: SyncingParts): Syncing {
           return;
         }
       }
-      await pause(pauseMs(silences, clock.random()), signal);
+      await pause(clock, pauseMs(silences, clock.random()), signal);
     }
   }
 
@@ -216,16 +216,6 @@ export function syncing(parts: SyncingParts): Syncing {
     if (trouble === undefined || trouble.passes) {
       void drive();
     }
-  }
-
-  function pause(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = clock.after(ms, resolve);
-      signal.addEventListener("abort", () => {
-        cancel();
-        resolve();
-      });
-    });
   }
 
   async function exclusively<T>(work: () => Promise<T>): Promise<T> {

@@ -27,9 +27,9 @@ import { focusItems, focusQuickAdd, useKeys } from "./keys.js";
 import { usePhraseRequest } from "./sync/phrase-request.js";
 import { SyncPill } from "./sync/pill.js";
 import { problemText } from "./sync/problems.js";
-import { Drawer } from "./ui/drawer.js";
 import { PHONE, useLatest, useMedia, useNow, useRows } from "./ui/hooks.js";
 import { Icon } from "./ui/icons.js";
+import { Sheet } from "./ui/sheet.js";
 import { ToastRegion } from "./ui/toast.js";
 import { onUpdate } from "./update.js";
 
@@ -179,9 +179,13 @@ export function App({ db }: { readonly db: Database }): JSX.Element {
         </main>
         {openId !== undefined && <ItemPanel id={openId} />}
         {isPhone && isDrawerOpen && (
-          <Drawer onClose={() => setDrawerOpen(false)}>
+          <Sheet
+            class="drawer"
+            label="Views and lists"
+            onClose={() => setDrawerOpen(false)}
+          >
             <Sidebar {...sidebar} isDrawer onGone={() => setDrawerOpen(false)} />
-          </Drawer>
+          </Sheet>
         )}
         <Dialogs dialogue={dialogue} />
         <ToastRegion toast={toast} onClose={() => setToast(undefined)} />

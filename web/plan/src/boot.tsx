@@ -8,7 +8,7 @@ import { useEffect, useState } from "preact/hooks";
 import { App } from "./app.js";
 import { isProtected, openDatabase } from "./passcode.js";
 import { codeOf, problemText } from "./sync/problems.js";
-import { Field, Problem } from "./ui/dialog.js";
+import { PasswordField, Problem } from "./ui/dialog.js";
 import { useTask } from "./ui/hooks.js";
 import { Icon } from "./ui/icons.js";
 
@@ -54,19 +54,13 @@ function Locked({ onOpen }: { readonly onOpen: (db: Database) => void }): JSX.El
       <h1>Plan is locked</h1>
       <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
         <Problem text={problem} />
-        <Field label="Passcode">
-          {({ id }) => (
-            <input
-              id={id}
-              type="password"
-              autocomplete="current-password"
-              required
-              autofocus
-              value={passcode}
-              onInput={(event) => setPasscode(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <PasswordField
+          label="Passcode"
+          autocomplete="current-password"
+          autofocus
+          value={passcode}
+          onInput={setPasscode}
+        />
         <button type="submit" class="button button-primary button-wide" disabled={task.isBusy}>
           {task.isBusy ? "Opening…" : "Open"}
         </button>

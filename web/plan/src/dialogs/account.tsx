@@ -6,7 +6,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { problemText } from "../sync/problems.js";
-import { Dialog, Field, Problem } from "../ui/dialog.js";
+import { Dialog, Field, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import type { Closable } from "./dialogs.js";
 
@@ -81,21 +81,13 @@ export function AccountDialog({
             />
           )}
         </Field>
-        <Field label="Password" {...(isNew ? { hint: "At least 8 characters" } : {})}>
-          {({ id, hint }) => (
-            <input
-              id={id}
-              aria-describedby={hint}
-              type="password"
-              name="password"
-              autocomplete={isNew ? "new-password" : "current-password"}
-              required
-              minLength={isNew ? 8 : 1}
-              value={password}
-              onInput={(event) => setPassword(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <PasswordField
+          label="Password"
+          {...(isNew ? { hint: "At least 8 characters", lengthMin: 8 } : {})}
+          autocomplete={isNew ? "new-password" : "current-password"}
+          value={password}
+          onInput={setPassword}
+        />
         <Field label="This device" hint="What it is called in the list of your devices">
           {({ id, hint }) => (
             <input

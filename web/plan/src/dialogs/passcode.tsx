@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { protect } from "../passcode.js";
 import { problemText } from "../sync/problems.js";
-import { Dialog, Field, Problem } from "../ui/dialog.js";
+import { Dialog, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import type { Closable } from "./dialogs.js";
 
@@ -41,32 +41,20 @@ export function PasscodeDialog({ onClose }: Closable): JSX.Element {
             " You sign in again afterwards, and your items come back from the server."}
         </p>
         <Problem text={isDifferent ? "The two are not the same." : problemText(task.error)} />
-        <Field label="Passcode" hint={`At least ${LENGTH_MIN} characters`}>
-          {({ id, hint }) => (
-            <input
-              id={id}
-              aria-describedby={hint}
-              type="password"
-              autocomplete="new-password"
-              required
-              minLength={LENGTH_MIN}
-              value={passcode}
-              onInput={(event) => setPasscode(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="Once more">
-          {({ id }) => (
-            <input
-              id={id}
-              type="password"
-              autocomplete="new-password"
-              required
-              value={again}
-              onInput={(event) => setAgain(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <PasswordField
+          label="Passcode"
+          hint={`At least ${LENGTH_MIN} characters`}
+          autocomplete="new-password"
+          lengthMin={LENGTH_MIN}
+          value={passcode}
+          onInput={setPasscode}
+        />
+        <PasswordField
+          label="Once more"
+          autocomplete="new-password"
+          value={again}
+          onInput={setAgain}
+        />
         <div class="button-row button-row-end">
           <button type="button" class="button button-quiet" onClick={onClose}>
             Cancel

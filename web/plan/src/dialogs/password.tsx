@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { problemText } from "../sync/problems.js";
 import { count } from "../sync/standing.js";
-import { Dialog, Field, Problem } from "../ui/dialog.js";
+import { Dialog, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import type { Closable } from "./dialogs.js";
 
@@ -27,32 +27,20 @@ export function PasswordDialog({ onClose }: Closable): JSX.Element {
     <Dialog title="Change password" onClose={onClose} size="small" testId="password">
       <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
         <Problem text={problemText(task.error)} />
-        <Field label="Present password">
-          {({ id }) => (
-            <input
-              id={id}
-              type="password"
-              autocomplete="current-password"
-              required
-              value={password}
-              onInput={(event) => setPassword(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="New password" hint="At least 8 characters">
-          {({ id, hint }) => (
-            <input
-              id={id}
-              aria-describedby={hint}
-              type="password"
-              autocomplete="new-password"
-              required
-              minLength={8}
-              value={newPassword}
-              onInput={(event) => setNewPassword(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <PasswordField
+          label="Present password"
+          autocomplete="current-password"
+          value={password}
+          onInput={setPassword}
+        />
+        <PasswordField
+          label="New password"
+          hint="At least 8 characters"
+          autocomplete="new-password"
+          lengthMin={8}
+          value={newPassword}
+          onInput={setNewPassword}
+        />
         <p class="muted">Your devices stay signed in. One that you lost, revoke under Sync.</p>
         <div class="button-row button-row-end">
           <button type="button" class="button button-quiet" onClick={onClose}>

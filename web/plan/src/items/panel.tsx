@@ -4,7 +4,7 @@
  * What is typed is written when the field is left, and when the panel closes; one step for undo.
  */
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { addDays, describeDay, nextMonday } from "../data/dates.js";
 import { checkItem, editItem, moveItem, removeItem, type Edit } from "../data/items.js";
@@ -12,6 +12,7 @@ import type { Item } from "../data/schema.js";
 import { itemQuery } from "../data/views.js";
 import { useLatest, useMedia, useRows, WIDE } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
+import { Sheet } from "../ui/sheet.js";
 
 export function ItemPanel({ id }: { readonly id: string }): JSX.Element | null {
   const app = useApp();
@@ -31,37 +32,15 @@ export function ItemPanel({ id }: { readonly id: string }): JSX.Element | null {
       </aside>
     );
   }
-  return <PanelDialog onClose={() => app.open(undefined)}>{content}</PanelDialog>;
-}
-
-interface DialogProps {
-  readonly onClose: () => void;
-  readonly children: JSX.Element;
-}
-
-function PanelDialog({ onClose, children }: DialogProps): JSX.Element {
-  const ref = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => {
-    const dialog = ref.current;
-    dialog?.showModal();
-    return () => dialog?.close();
-  }, []);
   return (
-    <dialog
-      ref={ref}
+    <Sheet
       class="panel panel-over"
-      aria-label="Item"
-      data-testid="item-panel"
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-      onPointerDown={(event) => {
-        if (event.target === ref.current) onClose();
-      }}
+      label="Item"
+      testId="item-panel"
+      onClose={() => app.open(undefined)}
     >
-      {children}
-    </dialog>
+      {content}
+    </Sheet>
   );
 }
 

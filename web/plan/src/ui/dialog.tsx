@@ -1,10 +1,11 @@
 /**
- * A modal dialog, on `<dialog>`: the browser keeps the focus in it, closes it on Escape, and gives
- * the focus back. On a phone it comes up from the lower edge.
+ * A modal dialog with a title, and what forms in it are made of. On a phone it comes up from the
+ * lower edge.
  */
 import type { ComponentChildren, JSX } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useId } from "preact/hooks";
 import { Icon } from "./icons.js";
+import { Sheet } from "./sheet.js";
 
 interface Props {
   readonly title: string;
@@ -17,27 +18,14 @@ interface Props {
 }
 
 export function Dialog(props: Props): JSX.Element {
-  const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useLayoutEffect(() => {
-    const dialog = ref.current;
-    dialog?.showModal();
-    return () => dialog?.close();
-  }, []);
   const { onClose } = props;
   return (
-    <dialog
-      ref={ref}
+    <Sheet
       class={`dialog dialog-${props.size ?? "medium"}`}
-      aria-labelledby={titleId}
-      data-testid={props.testId}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose?.();
-      }}
-      onPointerDown={(event) => {
-        if (event.target === ref.current) onClose?.();
-      }}
+      label={{ id: titleId }}
+      onClose={onClose}
+      testId={props.testId}
     >
       <div class="dialog-box">
         <header class="dialog-head">
@@ -51,7 +39,7 @@ export function Dialog(props: Props): JSX.Element {
         <div class="dialog-body">{props.children}</div>
         {props.footer !== undefined && <footer class="dialog-foot">{props.footer}</footer>}
       </div>
-    </dialog>
+    </Sheet>
   );
 }
 
@@ -78,6 +66,38 @@ export function Field({ label, hint, children }: FieldProps): JSX.Element {
         </p>
       )}
     </div>
+  );
+}
+
+interface PasswordProps {
+  readonly label: string;
+  readonly hint?: string;
+  readonly autocomplete: "current-password" | "new-password";
+  readonly lengthMin?: number;
+  readonly autofocus?: boolean;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+}
+
+/** What is typed unseen. */
+export function PasswordField(props: PasswordProps): JSX.Element {
+  return (
+    <Field label={props.label} {...(props.hint === undefined ? {} : { hint: props.hint })}>
+      {({ id, hint }) => (
+        <input
+          id={id}
+          aria-describedby={hint}
+          type="password"
+          name="password"
+          autocomplete={props.autocomplete}
+          required
+          minLength={props.lengthMin ?? 1}
+          autofocus={props.autofocus ?? false}
+          value={props.value}
+          onInput={(event) => props.onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
   );
 }
 

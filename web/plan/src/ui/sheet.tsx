@@ -1,0 +1,44 @@
+/**
+ * What lies over the page until it is done with, on `<dialog>`: the browser keeps the focus in it,
+ * closes it on Escape, and gives the focus back.
+ */
+import type { ComponentChildren, JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+interface Props {
+  readonly class: string;
+  /** Its name for screen readers, or the id of the element that has it. */
+  readonly label: string | { readonly id: string };
+  /** Left out: it closes only by what is in it. */
+  readonly onClose?: (() => void) | undefined;
+  readonly testId?: string | undefined;
+  readonly children: ComponentChildren;
+}
+
+export function Sheet({ label, onClose, testId, children, ...props }: Props): JSX.Element {
+  const ref = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const dialog = ref.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  const name =
+    typeof label === "string" ? { "aria-label": label } : { "aria-labelledby": label.id };
+  return (
+    <dialog
+      ref={ref}
+      class={props.class}
+      {...name}
+      data-testid={testId}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose?.();
+      }}
+      onPointerDown={(event) => {
+        if (event.target === ref.current) onClose?.();
+      }}
+    >
+      {children}
+    </dialog>
+  );
+}
