@@ -135,6 +135,42 @@ test("without lasting storage it works, and warns", async () => {
   await expect(plan.page.getByTestId("sync")).toHaveText("gone when you close");
 });
 
+test("a full device: an import is refused as a whole, and later it goes on", async () => {
+  const device = await here.device();
+  const plan = await openPlan(device);
+  await plan.add("There before");
+  const cdp = await device.context.newCDPSession(plan.page);
+  const origin = new URL(here.server.address).origin;
+  await cdp.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: 1_000_000 });
+  const rows = Array.from({ length: 4_000 }, (_, i) => `Item ${i},${"a long note ".repeat(40)}`);
+  const buffer = Buffer.from(`title,note\n${rows.join("\n")}`);
+  await plan.openSettings();
+  const settings = plan.page.getByTestId("settings");
+  await settings.getByRole("button", { name: "Import a CSV" }).click();
+  const file = { name: "plan.csv", mimeType: "text/csv", buffer };
+  await plan.page.locator("input[type=file]").setInputFiles(file);
+  await plan.page.getByRole("button", { name: "Import 4,000 items" }).click();
+  await expect(plan.page.getByTestId("import")).toHaveText("no room left on this device");
+  await plan.close();
+  await cdp.send("Storage.overrideQuotaForOrigin", { origin });
+  await plan.add("There after");
+  await eventually(async () => {
+    assert.deepEqual((await plan.titles()).sort(), ["There after", "There before"]);
+  });
+});
+
+test("a worker that dies is replaced, and nobody sees it", async () => {
+  const plan = await openPlan(await here.device());
+  await plan.add("Before");
+  const [worker] = plan.page.workers();
+  await worker?.evaluate(() => self.close());
+  await plan.add("After");
+  await plan.page.reload();
+  await eventually(async () => {
+    assert.deepEqual((await plan.titles()).sort(), ["After", "Before"]);
+  });
+});
+
 test("a passcode: asked for at the start, and no plain file is left", async () => {
   const device = await here.device();
   device.expectErrors(REFUSED);
