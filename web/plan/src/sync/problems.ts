@@ -20,7 +20,7 @@ const TEXTS: Readonly<Record<string, string>> = {
     "The account has no room left. Revoke a device you don’t use, or ask the operator.",
   registration_closed: "Only the operator of this server makes accounts here.",
   storage_full:
-    "There is no room left on this device, and nothing of this was saved. Free some, and try again.",
+    "There is no room left on this device, and nothing of this was saved. Free some and try again.",
   too_many_attempts: "Too many attempts. Wait a little, then try again.",
   unavailable: "The server is just restarting. Try again in a moment.",
   unreachable: "The server cannot be reached. Check the connection and try again.",
