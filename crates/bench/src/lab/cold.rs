@@ -76,7 +76,8 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         let file_system = crate::machine::Machine::here(folder).file_system;
         if ["btrfs", "ext4", "xfs"].contains(&file_system.as_str()) {
-            assert!(is_possible(folder).unwrap());
+            // A disk that has much to write keeps pages a while.
+            assert!((0..20).any(|_| is_possible(folder).unwrap()));
             let mut file = tempfile::tempfile_in(folder).unwrap();
             file.write_all(&[1; 8_192]).unwrap();
             assert!(is_cached(&file, 4_096).unwrap());
