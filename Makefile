@@ -1,4 +1,4 @@
-# The two commands, on a fresh Debian or Ubuntu machine too: `make run` and `make test`.
+# The two commands, on a fresh Debian or Ubuntu machine too: `make run` and `make test`. After an edit: `make check`.
 
 SHELL := /bin/bash
 # Where rustup puts cargo, for the shells that do not know it yet.
@@ -9,22 +9,24 @@ export WARREN_PYTHON := $(CURDIR)/target/venv/bin/python
 # What the operator's page asks for; made by the first `make run`.
 ADMIN_TOKEN := data/admin-token.txt
 
-.PHONY: help run test fmt
+.PHONY: help run test check fmt
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
 run: ## build Warren with its pages, and serve ./data on 127.0.0.1:4600
 	@.ci/setup.sh run
-	@cargo xtask web
-	cargo build --release --locked -p cli
+	@cargo xtask build
 	@mkdir -p data && test -s $(ADMIN_TOKEN) || (umask 077 && head -c 32 /dev/urandom | base64 > $(ADMIN_TOKEN))
 	@echo "Plan is at /, and anybody who reaches it may make an account. /admin asks for what $(ADMIN_TOKEN) holds."
-	./target/release/warren serve --data ./data --open-registration --admin-token-file $(ADMIN_TOKEN)
+	./target/quick/warren serve --data ./data --open-registration --admin-token-file $(ADMIN_TOKEN)
 
 test: ## install what the tests need, then run every check of `cargo xtask ci`
 	@.ci/setup.sh test
 	@cargo xtask ci
+
+check: ## what to run after each edit: format, rules, lints, unit tests of the crates that changed
+	@cargo xtask check
 
 fmt: ## format the code
 	cargo fmt --all

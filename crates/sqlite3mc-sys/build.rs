@@ -2,6 +2,12 @@
 //!
 //! The whole archive is linked: nothing in this crate's Rust code mentions most of its symbols, and
 //! the linker would otherwise drop what rusqlite needs.
+//!
+//! Compiling takes a minute, so an archive that is there is used again if it was made in the same
+//! way: cargo asks for it whenever this file is younger, which it is in every new clone.
+
+use std::path::Path;
+use std::{env, fs, io};
 
 /// SQLite's compile options. Each one that is not a feature carries its reason.
 const OPTIONS: &[(&str, Option<&str>)] = &[
@@ -32,12 +38,28 @@ const OPTIONS: &[(&str, Option<&str>)] = &[
     ("HAVE_USLEEP", Some("1")),
 ];
 
-fn main() {
+fn main() -> io::Result<()> {
     println!("cargo:rerun-if-changed=build.rs");
     // `sqlite-wasm-rs` compiles the library for browsers, with a C library of its own.
-    if std::env::var_os("CARGO_CFG_TARGET_FAMILY").is_some_and(|family| family == "wasm") {
-        return;
+    if env::var_os("CARGO_CFG_TARGET_FAMILY").is_some_and(|family| family == "wasm") {
+        return Ok(());
     }
+    let out_dir = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
+    let out_dir = Path::new(&out_dir);
+    let build = build();
+    let (archive, made_in) = (out_dir.join("libsqlite3mc.a"), out_dir.join("way.txt"));
+    let way = way(&build)?;
+    // Written last: it says that the archive is whole.
+    if !archive.exists() || fs::read_to_string(&made_in).ok().as_ref() != Some(&way) {
+        build.compile("sqlite3mc");
+        fs::write(&made_in, way)?;
+    }
+    println!("cargo:rustc-link-search=native={}", out_dir.display());
+    println!("cargo:rustc-link-lib=static:+whole-archive=sqlite3mc");
+    Ok(())
+}
+
+fn build() -> cc::Build {
     let source_dir = sqlite3mc_src::source_dir();
     let mut build = cc::Build::new();
     build
@@ -50,12 +72,17 @@ fn main() {
     }
     // Flushes what a commit wrote, without the file's times. Other systems have another call, which
     // SQLite knows.
-    if std::env::var_os("CARGO_CFG_TARGET_OS").is_some_and(|system| system == "linux") {
+    if env::var_os("CARGO_CFG_TARGET_OS").is_some_and(|system| system == "linux") {
         build.define("HAVE_FDATASYNC", "1");
     }
-    build.compile("sqlite3mc");
+    build
+}
 
-    let out_dir = std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
-    println!("cargo:rustc-link-search=native={}", out_dir.display());
-    println!("cargo:rustc-link-lib=static:+whole-archive=sqlite3mc");
+/// All that the archive depends on: the source's version, which is in its path, the compiler with its
+/// version, and what it is told.
+fn way(build: &cc::Build) -> io::Result<String> {
+    let compiler = build.get_compiler();
+    let version = compiler.to_command().arg("--version").output()?.stdout;
+    let version = String::from_utf8_lossy(&version);
+    Ok(format!("{OPTIONS:?}\n{:?}\n{version}", compiler.to_command()))
 }

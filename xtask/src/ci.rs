@@ -4,35 +4,45 @@
 //!
 //! # Invariants
 //! - `web` runs before whatever compiles the binary, which embeds what it makes.
-//! - `test` runs last and nothing is printed after it succeeds: the output ends in the test
-//!   runner's own closing lines.
+//! - The tests run last, those of all wanted steps together, and nothing is printed after them: the
+//!   output ends in the tests' own closing line.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{sanitize, say, tidy, web};
+use crate::jobs::{self, Job};
+use crate::{cache, now, programs, sanitize, say, tidy, web};
 
 struct Step {
     name: &'static str,
-    /// Whether the tree passes; an error means that the step could not run at all.
-    run: fn(&Path) -> Result<bool>,
+    run: Run,
+}
+
+/// An error means that the step could not run at all.
+enum Run {
+    /// Says whether the tree passes.
+    Check(fn(&Path) -> Result<bool>),
+    /// Compiles programs that test.
+    Tests(fn(&Path) -> Result<Vec<Job>>),
 }
 
 const STEPS: &[Step] = &[
-    Step { name: "fmt", run: fmt },
-    Step { name: "tidy", run: tidy::run },
-    Step { name: "web", run: web::build_and_check },
-    Step { name: "clippy", run: clippy },
-    Step { name: "wasm", run: wasm },
-    Step { name: "doc", run: doc },
-    Step { name: "deny", run: deny },
-    Step { name: "sanitize", run: sanitize::run },
-    Step { name: "browser", run: |root| web::browser::test(root, &[]) },
-    Step { name: "test", run: test },
+    Step { name: "fmt", run: Run::Check(fmt) },
+    Step { name: "tidy", run: Run::Check(tidy::run) },
+    Step { name: "web", run: Run::Check(web::build_and_check) },
+    Step { name: "clippy", run: Run::Check(clippy) },
+    Step { name: "wasm", run: Run::Check(wasm) },
+    Step { name: "doc", run: Run::Check(doc) },
+    Step { name: "sanitize", run: Run::Check(sanitize::run) },
+    Step { name: "test", run: Run::Tests(test) },
+    Step { name: "browser", run: Run::Tests(|root| web::browser::jobs(root, &[])) },
+    Step { name: "deny", run: Run::Check(deny) },
 ];
+
+/// The step, like the tests, that needs what `.ci/setup.sh tools` installs while others compile.
+const NEEDS_TOOLS: &str = "deny";
 
 pub(crate) fn names() -> String {
     STEPS.iter().map(|step| step.name).collect::<Vec<_>>().join(" ")
@@ -40,34 +50,57 @@ pub(crate) fn names() -> String {
 
 pub(crate) fn run(root: &Path, wanted: &[&str]) -> Result<bool> {
     let steps = select(wanted)?;
-    let mut failed = Vec::new();
+    let mut tools = if wanted.is_empty() { Some(install_tools(root)?) } else { None };
+    cache::restore(root)?;
+    let mut ran = Ran { failed: Vec::new(), jobs: Vec::new() };
     for step in &steps {
-        say(format_args!("==> {}", step.name))?;
-        let start = now();
-        let passed = match (step.run)(root) {
-            Ok(passed) => passed,
-            Err(error) => {
-                say(format_args!("{error:#}"))?;
-                false
-            }
-        };
-        let seconds = start.elapsed().as_secs_f64();
-        if !passed {
-            failed.push(step.name);
-            say(format_args!("==> {} FAILED after {seconds:.1} s", step.name))?;
-        } else if step.name != "test" {
-            say(format_args!("==> {} passed in {seconds:.1} s", step.name))?;
+        if step.name == NEEDS_TOOLS {
+            wait(&mut tools)?;
         }
+        ran.run(root, step)?;
+    }
+    cache::save(root)?;
+    wait(&mut tools)?;
+    let Ran { mut failed, jobs } = ran;
+    let is_tested = jobs.is_empty() || jobs::run(jobs)?;
+    if !is_tested {
+        failed.push("tests");
     }
     if !failed.is_empty() {
-        say(format_args!(
-            "ci: {} of {} steps failed: {}",
-            failed.len(),
-            steps.len(),
-            failed.join(" ")
-        ))?;
+        let (failed, of) = (failed.join(" "), steps.len());
+        say(format_args!("ci: of {of} steps these failed: {failed}"))?;
     }
     Ok(failed.is_empty())
+}
+
+struct Ran {
+    failed: Vec<&'static str>,
+    jobs: Vec<Job>,
+}
+
+impl Ran {
+    fn run(&mut self, root: &Path, step: &Step) -> Result<()> {
+        say(format_args!("==> {}", step.name))?;
+        let start = now();
+        let outcome = match step.run {
+            Run::Check(check) => check(root),
+            Run::Tests(compile) => compile(root).map(|jobs| {
+                self.jobs.extend(jobs);
+                true
+            }),
+        };
+        let passed = outcome.or_else(|error| say(format_args!("{error:#}")).map(|()| false))?;
+        let seconds = start.elapsed().as_secs_f64();
+        let how = match step.run {
+            _ if !passed => "FAILED after",
+            Run::Check(_) => "passed in",
+            Run::Tests(_) => "compiled in",
+        };
+        if !passed {
+            self.failed.push(step.name);
+        }
+        say(format_args!("==> {} {how} {seconds:.1} s", step.name))
+    }
 }
 
 /// The wanted steps in the order of `STEPS`; all of them if none is named.
@@ -80,6 +113,18 @@ fn select(wanted: &[&str]) -> Result<Vec<&'static Step>> {
     Ok(STEPS.iter().filter(|step| all || wanted.contains(&step.name)).collect())
 }
 
+fn install_tools(root: &Path) -> Result<Child> {
+    let mut setup = Command::new(root.join(".ci/setup.sh"));
+    setup.arg("tools").stdin(Stdio::null()).spawn().context("cannot start .ci/setup.sh")
+}
+
+fn wait(tools: &mut Option<Child>) -> Result<()> {
+    if let Some(mut tools) = tools.take() {
+        ensure!(tools.wait()?.success(), "`.ci/setup.sh tools` failed");
+    }
+    Ok(())
+}
+
 fn fmt(root: &Path) -> Result<bool> {
     succeeds(&mut cargo(root, &["fmt", "--all", "--check"]))
 }
@@ -89,9 +134,9 @@ fn clippy(root: &Path) -> Result<bool> {
     succeeds(&mut cargo(root, &args))
 }
 
+/// The pure crates and the replica for browsers, as `web` compiles them.
 fn wasm(root: &Path) -> Result<bool> {
-    let target = ["build", "--locked", "--target", "wasm32-unknown-unknown"];
-    succeeds(cargo(root, &target).args(["-p", "crdt", "-p", "protocol", "-p", "replica-wasm"]))
+    web::wasm::compile(root).map(|_| true)
 }
 
 fn doc(root: &Path) -> Result<bool> {
@@ -112,8 +157,8 @@ fn deny(root: &Path) -> Result<bool> {
     Ok(succeeds(cargo_deny(root).args(args))? && offline_checks_pass)
 }
 
-fn test(root: &Path) -> Result<bool> {
-    succeeds(&mut cargo(root, &["test", "--locked", "--workspace", "--no-fail-fast"]))
+fn test(root: &Path) -> Result<Vec<Job>> {
+    Ok(programs::jobs(root, &programs::compile_tests(root, None)?))
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Command {
@@ -124,7 +169,7 @@ fn cargo(root: &Path, args: &[&str]) -> Command {
 
 /// The version that `make test` installed if there is one, else what is on the `PATH`.
 fn cargo_deny(root: &Path) -> Command {
-    let installed = root.join("target/tools/bin/cargo-deny");
+    let installed = root.join("target/cargo-deny/bin/cargo-deny");
     let mut command =
         if installed.exists() { Command::new(installed) } else { Command::new("cargo-deny") };
     command.current_dir(root);
@@ -139,11 +184,6 @@ fn succeeds(command: &mut Command) -> Result<bool> {
     Ok(status.success())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a tool for people may time its own steps")]
-fn now() -> Instant {
-    Instant::now()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,9 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn steps_run_in_their_own_order_and_tests_last() {
+    fn steps_run_in_their_own_order() {
         assert_eq!(selected(&["test", "fmt"]), ["fmt", "test"]);
-        assert_eq!(selected(&[]).last(), Some(&"test"));
         assert_eq!(selected(&[]).len(), STEPS.len());
     }
 

@@ -1,7 +1,13 @@
-//! The house's tooling: `cargo xtask ci [STEP…]`, `cargo xtask tidy`, and what makes and tests the
-//! pages: `cargo xtask web [--check]` and `cargo xtask browser [NAME…]`.
+//! The house's tooling: `cargo xtask build` for `make run`, `cargo xtask check` after an edit,
+//! `cargo xtask ci [STEP…]` for all that a change must pass, `cargo xtask tidy`, and what makes and
+//! tests the pages: `cargo xtask web [--check]` and `cargo xtask browser [NAME…]`.
 
+mod build;
+mod cache;
+mod check;
 mod ci;
+mod jobs;
+mod programs;
 mod sanitize;
 mod tidy;
 mod web;
@@ -10,16 +16,21 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-const USAGE: &str = "usage: cargo xtask ci [STEP…] | cargo xtask tidy \
+const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] \
+                     | cargo xtask ci [STEP…] | cargo xtask tidy \
                      | cargo xtask web [--check] | cargo xtask browser [NAME…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = root().and_then(|root| match args.as_slice() {
+        ["build"] => build::run(root),
+        ["check"] => check::run(root, None),
+        ["check", revision] => check::run(root, Some(revision)),
         ["ci", steps @ ..] => ci::run(root, steps),
         ["tidy"] => tidy::run(root),
         ["web", args @ ..] => web::run(root, args),
@@ -41,6 +52,11 @@ fn main() -> ExitCode {
 /// The one place that writes to stdout.
 fn say(line: impl Display) -> Result<()> {
     writeln!(io::stdout(), "{line}").context("writing to stdout")
+}
+
+#[expect(clippy::disallowed_methods, reason = "a tool for people may time what it does")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 fn root() -> Result<&'static Path> {

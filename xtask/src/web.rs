@@ -23,7 +23,7 @@ mod names;
 mod page;
 mod precompress;
 mod site;
-mod wasm;
+pub(crate) mod wasm;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

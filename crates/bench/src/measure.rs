@@ -20,6 +20,13 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+/// For tests of what a run leaves: so long, then twice as long, …, until a busy machine has done enough.
+#[cfg(test)]
+pub(crate) fn longer_each_time(first: Duration) -> impl Iterator<Item = Duration> {
+    const LONGEST: Duration = Duration::from_secs(30);
+    std::iter::successors(Some(first), |last| Some(*last * 2)).take_while(|next| *next <= LONGEST)
+}
+
 /// Median and extremes of some samples.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spread {

@@ -4,9 +4,13 @@ use clap::Subcommand;
 
 use crate::output::Output;
 use crate::{
-    account, actual, benchmark, client, conflicts, doctor, history, inspect, phrase, postgres,
-    serve, status, sync, track, tune, vacuum, vault,
+    account, actual, client, conflicts, doctor, history, inspect, phrase, postgres, serve, status,
+    sync, track, vacuum, vault,
 };
+#[cfg(feature = "bench")]
+use crate::{benchmark, tune};
+#[cfg(not(feature = "bench"))]
+use crate::{left_out as benchmark, left_out as tune};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {

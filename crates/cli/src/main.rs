@@ -4,6 +4,7 @@
 
 mod account;
 mod actual;
+#[cfg(feature = "bench")]
 mod benchmark;
 mod client;
 mod clock;
@@ -13,6 +14,8 @@ mod doctor;
 mod history;
 mod inspect;
 mod key;
+#[cfg(not(feature = "bench"))]
+mod left_out;
 mod output;
 mod password;
 mod phrase;
@@ -21,6 +24,7 @@ mod serve;
 mod status;
 mod sync;
 mod track;
+#[cfg(feature = "bench")]
 mod tune;
 mod vacuum;
 mod vault;

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         error => error.into(),
     })?;
     let (before, after) = (vacuumed.bytes_before, vacuumed.bytes_after);
-    let peak = bench::memory_peak_bytes();
+    let peak = memory_peak_bytes();
     output.line(format_args!(
         "{}: {} before, {} after ({name}, {seconds:.1} s{})",
         file.display(),
@@ -85,6 +85,15 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         "seconds": seconds,
         "memory_peak_bytes": peak,
     }))
+}
+
+#[cfg(feature = "bench")]
+use bench::memory_peak_bytes;
+
+/// Nothing is measured in a build without the benchmarks.
+#[cfg(not(feature = "bench"))]
+fn memory_peak_bytes() -> Option<u64> {
+    None
 }
 
 fn check_unused(file: &Path) -> anyhow::Result<()> {

@@ -8,43 +8,41 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::{fs, os::unix};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
 use super::inputs::files_below;
 use super::{Places, succeed};
+use crate::jobs::{self, Job};
+use crate::programs;
 
 /// Packages that find their own files, and so are not bundled.
 const EXTERNAL: &[&str] = &["@sqlite.org/sqlite-wasm", "axe-core", "playwright-core"];
 
 /// Runs the named tests; all of them if none is named.
 pub(crate) fn test(root: &Path, names: &[&str]) -> Result<bool> {
-    let places = Places::new(root)?;
-    let warren = compile(&places)?;
-    let modules = bundle(&places, names)?;
-    let mut node = Command::new(node(&places));
-    // Each file starts servers and a browser of its own.
-    node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]).args(modules);
-    node.current_dir(&places.root).env("WARREN_BINARY", warren);
-    node.env("PLAYWRIGHT_BROWSERS_PATH", root.join("target/actual/browsers"));
-    Ok(node.status().context("cannot start node; `make test` installs it")?.success())
+    jobs::run(jobs(root, names)?)
 }
 
-/// Returns the binary, wherever cargo's target directory is.
-fn compile(places: &Places) -> Result<PathBuf> {
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(&places.root).stderr(Stdio::inherit());
-    cargo.args(["build", "--locked", "--package", "cli"]);
-    let output = cargo.args(["--message-format", "json-render-diagnostics"]).output();
-    let output = output.context("cannot start cargo")?;
-    ensure!(output.status.success(), "building warren failed");
-    let messages = output.stdout.split(|byte| *byte == b'\n');
-    let messages = messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let mut programs = messages.filter_map(|message| Some(message["executable"].as_str()?.into()));
-    programs.next_back().context("cargo made no binary")
+/// A program for each file: it starts servers and a browser of its own.
+pub(crate) fn jobs(root: &Path, names: &[&str]) -> Result<Vec<Job>> {
+    let places = Places::new(root)?;
+    let made = programs::compile_tests(root, Some("e2e"))?;
+    let warren = programs::warren(&made)?;
+    let modules = bundle(&places, names)?;
+    let reporter = places.web.join("tests/reporter.mjs");
+    let job = |module: PathBuf| {
+        let stem = module.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = format!("web {}", stem.trim_end_matches(".test"));
+        let mut node = Command::new(node(&places));
+        node.arg("--test-reporter").arg(&reporter).arg("--test").arg(module);
+        node.current_dir(root).env("WARREN_BINARY", warren);
+        node.env("PLAYWRIGHT_BROWSERS_PATH", root.join("target/actual/browsers"));
+        Job { name, command: node }
+    };
+    Ok(modules.into_iter().map(job).collect())
 }
 
 /// Returns the modules that the tests became.

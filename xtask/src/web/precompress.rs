@@ -6,35 +6,50 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use brotli::CompressorWriter;
 
 use super::inputs::{files_below, has_extension};
+use super::succeed;
 use crate::say;
 
 /// A megabyte: the aim for the first load (issue 7).
 const WASM_BROTLI_BYTES_MAX: u64 = 1_000_000;
 
-/// The best, and the largest window that every browser takes.
-const QUALITY: u32 = 11;
-const WINDOW_BITS: u32 = 22;
-const BUFFER_BYTES: usize = 64 << 10;
+/// Beside this file.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/web/brotli.mjs");
 
 /// Packed already.
 const PACKED: &[&str] = &["png", "woff2"];
 
+/// A file of the site.
+struct Plain {
+    path: PathBuf,
+    bytes_count: u64,
+    /// Its Brotli form, if it may have one.
+    kept: Option<PathBuf>,
+}
+
 /// Compresses what lies below the folder, and prints the sizes.
 pub(super) fn run(site: &Path, kept: &Path) -> Result<()> {
+    let mut files = Vec::new();
+    for path in files_below(site)? {
+        let bytes = fs::read(&path)?;
+        let is_packed = PACKED.iter().any(|extension| has_extension(&path, extension));
+        let form = kept.join(&*blake3::hash(&bytes).to_hex());
+        let kept = (!is_packed).then_some(form);
+        files.push(Plain { path, bytes_count: bytes.len() as u64, kept });
+    }
+    fs::create_dir_all(kept)?;
+    compress(&files)?;
     let mut table = format!("{:<44} {:>10} {:>10}\n", "", "bytes", "Brotli");
     let mut sum = (0, 0);
-    for file in files_below(site)? {
-        let bytes = fs::read(&file)?;
-        let name = file.strip_prefix(site)?.display().to_string();
-        let sizes = (bytes.len() as u64, compress(&file, &bytes, kept)?);
-        if has_extension(&file, "wasm") {
+    for file in &files {
+        let name = file.path.strip_prefix(site)?.display().to_string();
+        let sizes = (file.bytes_count, file.put_beside()?);
+        if has_extension(&file.path, "wasm") {
             let is_small = sizes.1 <= WASM_BROTLI_BYTES_MAX;
             ensure!(is_small, "{name}: {} bytes, {WASM_BROTLI_BYTES_MAX} at most", sizes.1);
         }
@@ -45,37 +60,45 @@ pub(super) fn run(site: &Path, kept: &Path) -> Result<()> {
     say(table)
 }
 
-/// Returns how many bytes go over the wire.
-fn compress(file: &Path, bytes: &[u8], kept: &Path) -> Result<u64> {
-    let length = bytes.len() as u64;
-    if PACKED.iter().any(|extension| has_extension(file, extension)) {
-        return Ok(length);
+/// Makes the forms that are not kept yet.
+fn compress(files: &[Plain]) -> Result<()> {
+    let forms = files.iter().filter_map(|file| Some((&file.path, file.kept.as_ref()?)));
+    let missing: Vec<_> = forms.filter(|(_, kept)| !kept.is_file()).collect();
+    if missing.is_empty() {
+        return Ok(());
     }
-    fs::create_dir_all(kept)?;
-    let known = kept.join(&*blake3::hash(bytes).to_hex());
-    if !known.is_file() {
-        let mut writer = CompressorWriter::new(Vec::new(), BUFFER_BYTES, QUALITY, WINDOW_BITS);
-        writer.write_all(bytes)?;
-        let part = known.with_extension("part");
-        fs::write(&part, writer.into_inner())?;
-        fs::rename(&part, &known)?;
+    let mut node = Command::new("node");
+    succeed(node.arg(SCRIPT).args(missing.into_iter().flat_map(|(from, to)| [from, to])))
+}
+
+impl Plain {
+    /// Returns how many bytes go over the wire.
+    fn put_beside(&self) -> Result<u64> {
+        let Some(kept) = &self.kept else { return Ok(self.bytes_count) };
+        let brotli_count = fs::metadata(kept)?.len();
+        if brotli_count >= self.bytes_count {
+            return Ok(self.bytes_count);
+        }
+        let mut beside = self.path.as_os_str().to_owned();
+        beside.push(".br");
+        fs::copy(kept, &beside)
+            .with_context(|| format!("writing {}", Path::new(&beside).display()))?;
+        Ok(brotli_count)
     }
-    let brotli_length = fs::metadata(&known)?.len();
-    if brotli_length >= length {
-        return Ok(length);
-    }
-    let mut beside = file.as_os_str().to_owned();
-    beside.push(".br");
-    fs::copy(&known, &beside)
-        .with_context(|| format!("writing {}", Path::new(&beside).display()))?;
-    Ok(brotli_length)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
     use super::*;
+
+    /// As a browser does.
+    fn decompress(brotli: &Path) -> String {
+        let script =
+            "process.stdout.write(zlib.brotliDecompressSync(fs.readFileSync(process.argv[1])))";
+        let node = Command::new("node").args(["-e", script]).arg(brotli).output().unwrap();
+        assert!(node.status.success(), "{}", String::from_utf8_lossy(&node.stderr));
+        String::from_utf8(node.stdout).unwrap()
+    }
 
     #[test]
     fn what_gets_smaller_has_a_form_that_gives_it_back() {
@@ -87,10 +110,7 @@ mod tests {
             fs::write(site.join(name), bytes).unwrap();
         }
         run(&site, &folder.path().join("kept")).unwrap();
-        let brotli = fs::read(site.join("a.js.br")).unwrap();
-        let mut plain = String::new();
-        brotli::Decompressor::new(&brotli[..], 4_096).read_to_string(&mut plain).unwrap();
-        assert_eq!(plain, text);
+        assert_eq!(decompress(&site.join("a.js.br")), text);
         assert!(!site.join("b.txt.br").exists(), "one byte does not get smaller");
         assert!(!site.join("c.png.br").exists());
     }

@@ -5,24 +5,24 @@
 //!   any other.
 
 use std::fs;
-use std::io::BufRead;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
 use super::inputs::has_extension;
 use super::{Places, inputs};
+use crate::programs;
 
 const PACKAGE: &str = "replica-wasm";
+/// With the pure crates that it stands on: these have to build for browsers without it, too.
+const PACKAGES: [&str; 6] = ["-p", "crdt", "-p", "protocol", "-p", PACKAGE];
 /// The module is `replica.js`, with `replica_bg.wasm` beside it.
 const NAME: &str = "replica";
 
 /// Makes `target/web/wasm`.
 pub(super) fn build(places: &Places) -> Result<()> {
-    let compiled = compile(places)?;
+    let compiled = compile(&places.root)?;
     let bytes = fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))?;
     let stamp = places.out.join("wasm.stamp");
     let digest = blake3::hash(&bytes).to_hex().to_string();
@@ -38,20 +38,10 @@ pub(super) fn build(places: &Places) -> Result<()> {
 }
 
 /// Returns the file that cargo made, wherever its target directory is.
-fn compile(places: &Places) -> Result<PathBuf> {
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(&places.root).stdout(Stdio::piped());
-    cargo.args(["build", "--locked", "--profile", "wasm", "--target", "wasm32-unknown-unknown"]);
-    cargo.args(["--package", PACKAGE, "--message-format", "json-render-diagnostics"]);
-    let mut child = cargo.spawn().context("cannot start cargo")?;
-    let messages = std::io::BufReader::new(child.stdout.take().context("stdout is piped")?);
-    let mut made = None;
-    for line in messages.lines() {
-        let message: Value = serde_json::from_str(&line?).context("cargo's messages")?;
-        let files = message["filenames"].as_array().into_iter().flatten();
-        let mut files = files.filter_map(Value::as_str).map(PathBuf::from);
-        made = files.find(|file| has_extension(file, "wasm")).or(made);
-    }
-    ensure!(child.wait()?.success(), "compiling {PACKAGE} failed");
-    made.with_context(|| format!("cargo made no wasm of {PACKAGE}"))
+pub(crate) fn compile(root: &Path) -> Result<PathBuf> {
+    let target = ["build", "--profile", "wasm", "--target", "wasm32-unknown-unknown"];
+    let made = programs::compile(root, &[&target[..], &PACKAGES].concat())?;
+    let mut files = made.into_iter().map(|artifact| artifact.path);
+    let wasm = files.find(|file| has_extension(file, "wasm"));
+    wasm.with_context(|| format!("cargo made no wasm of {PACKAGE}"))
 }

@@ -1,8 +1,8 @@
 //! `warren tune --emit`: each snippet is run by its own framework, and every PRAGMA read back from
 //! connections that the framework made.
 //!
-//! `make test` installs the frameworks: Python's into its environment, the others into
-//! `target/emit`. `rusqlite_all.rs` and `rusqlite_server.rs` are what is emitted, compiled in.
+//! `make test` installs the frameworks (`.ci/setup.sh tools`). `rusqlite_all.rs` and
+//! `rusqlite_server.rs` are what is emitted, compiled in.
 
 #[path = "emit/rusqlite_all.rs"]
 #[expect(unreachable_pub, reason = "it is a snippet for a program of one's own")]
@@ -32,11 +32,9 @@ fn root() -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).canonicalize().unwrap()
 }
 
-/// What `make test` installed.
+/// What `make test` installed, below `target`.
 fn installed(what: &str) -> PathBuf {
-    let path = std::env::var_os("WARREN_EMIT")
-        .map_or_else(|| root().join("target/emit"), PathBuf::from)
-        .join(what);
+    let path = root().join("target").join(what);
     assert!(path.exists(), "no {}: `make test` installs it", path.display());
     path
 }
@@ -99,15 +97,16 @@ fn better_sqlite3_runs_its_snippet() {
         let snippet = fs::read_to_string(folder.path().join("snippet.js")).unwrap();
         let read_back = fs::read_to_string(root().join("tests/emit/read_back.js")).unwrap();
         fs::write(folder.path().join("snippet.js"), snippet + &read_back).unwrap();
-        let mut command = Command::new("node");
-        command.arg("snippet.js").env("NODE_PATH", installed("node/node_modules"));
+        let packages = installed("actual/node_modules");
+        let mut command = Command::new(packages.join(".bin/node"));
+        command.arg("snippet.js").env("NODE_PATH", packages);
         check(profile, &mut command, &folder, 1);
     }
 }
 
 #[test]
 fn sqlite_jdbc_runs_its_snippet() {
-    let jar = installed("sqlite-jdbc.jar");
+    let jar = installed("jdbc/sqlite-jdbc.jar");
     let path = format!("{}:.", jar.display());
     for profile in PROFILES {
         let folder = emit(profile, "jdbc", "Database.java");
@@ -129,8 +128,7 @@ fn go_runs_its_snippet() {
             fs::copy(root().join("tests/emit/go").join(name), folder.path().join(name)).unwrap();
         }
         let mut command = Command::new("go");
-        command.args(["run", "."]).env("GOFLAGS", "-mod=readonly -modcacherw");
-        command.env("GOCACHE", installed("go/build")).env("GOMODCACHE", installed("go/modules"));
+        command.args(["run", "."]).env("GOFLAGS", "-mod=readonly");
         check(profile, &mut command, &folder, 2);
     }
 }

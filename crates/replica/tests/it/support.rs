@@ -37,7 +37,8 @@ impl MemoryServer {
         total
     }
 
-    fn page(&mut self, cursor: u64, limit: usize) -> Result<PullResponse> {
+    /// `all` is the fingerprint of the whole set.
+    fn page(&mut self, cursor: u64, limit: usize, all: Fingerprint) -> Result<PullResponse> {
         self.check_count(limit)?;
         let start = usize::try_from(cursor).unwrap().min(self.messages.len());
         let end = (start + limit).min(self.messages.len());
@@ -45,7 +46,7 @@ impl MemoryServer {
             messages: self.messages[start..end].iter().cloned().map(Into::into).collect(),
             cursor: end as u64,
             more: end < self.messages.len(),
-            fingerprint: Some(self.fingerprint().into()),
+            fingerprint: Some(all.into()),
             now_ms: self.now_ms.get(),
         };
         self.answer(answer)
@@ -75,14 +76,15 @@ impl Transport for MemoryServer {
     }
 
     fn pull(&mut self, _: &str, pull: &Pull) -> Result<PullResponse> {
-        self.page(pull.cursor, pull.limit)
+        self.page(pull.cursor, pull.limit, self.fingerprint())
     }
 
     fn stream(&mut self, _: &str, cursor: u64) -> Result<PageStream> {
         let limit = if self.messages_count_max == 0 { 5 } else { self.messages_count_max };
         let (mut pages, mut cursor) = (Vec::new(), cursor);
+        let all = self.fingerprint();
         loop {
-            let page = self.page(cursor, limit);
+            let page = self.page(cursor, limit, all);
             cursor = page.as_ref().map_or(cursor, |page| page.cursor);
             let more = page.as_ref().is_ok_and(|page| page.more);
             pages.push(page);

@@ -174,23 +174,31 @@ fn state(path: &Path) -> anyhow::Result<[(&'static str, f64); 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::longer_each_time;
 
     #[test]
     fn auto_vacuum_leaves_no_free_pages_and_others_do() {
         let folder = tempfile::tempdir().unwrap();
         let all = configurations().unwrap();
-        let free = |index: usize| {
-            let sample = measure(folder.path(), &all[index], 300, Duration::from_millis(40));
-            let sample = sample.unwrap();
-            assert!(sample.transactions > 0, "{sample:?}");
+        let left = |index: usize, duration| {
+            let sample = measure(folder.path(), &all[index], 300, duration).unwrap();
             let fact = |name| sample.facts.iter().find(|(of, _)| *of == name).unwrap().1;
-            assert!(fact("file, MB") > 1.0 && fact("pages out of order, %") > 0.0, "{sample:?}");
-            fact("free pages, %")
+            assert!(sample.transactions > 0 && fact("file, MB") > 1.0, "{sample:?}");
+            (fact("free pages, %"), fact("pages out of order, %"))
         };
-        assert!(free(2).abs() < f64::EPSILON);
+        let first = Duration::from_millis(40);
+        assert!(longer_each_time(first).any(|duration| {
+            let (free, out_of_order) = left(2, duration);
+            assert!(free.abs() < f64::EPSILON, "{free} %");
+            out_of_order > 0.0
+        }));
         // A run may end where a wave of inserts has just filled what the deletes had left.
-        assert!((0..5).any(|_| free(0) > 0.0));
-        assert!((0..5).any(|_| free(1) > 0.0));
+        for index in [0, 1] {
+            assert!(longer_each_time(first).any(|duration| {
+                let (free, out_of_order) = left(index, duration);
+                free > 0.0 && out_of_order > 0.0
+            }));
+        }
     }
 
     #[test]

@@ -1,0 +1,22 @@
+/**
+ * A reporter for Node's test runner that speaks as Rust's does, so that `cargo xtask` reads both alike:
+ * a line of JSON when a test begins and when it ends.
+ */
+import { inspect } from "node:util";
+
+/** How often each test begins and ends, and how: `libtest --format json`. */
+const KINDS = { "test:start": "started", "test:pass": "ok", "test:fail": "failed" };
+
+/** @param {AsyncIterable<import("node:test/reporters").TestEvent>} events */
+export default async function* report(events) {
+  for await (const { type, data } of events) {
+    if (type === "test:stdout" || type === "test:stderr") yield data.message;
+    const event = KINDS[type];
+    if (event === undefined || data.details?.type === "suite") continue;
+    const line = { type: "test", event, name: data.name };
+    if (data.skip !== undefined || data.todo !== undefined) line.event = "ignored";
+    if (event !== "started") line.exec_time = data.details.duration_ms / 1000;
+    if (event === "failed") line.stdout = inspect(data.details.error, { depth: 5 });
+    yield `${JSON.stringify(line)}\n`;
+  }
+}

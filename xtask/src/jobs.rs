@@ -1,0 +1,239 @@
+//! Test programs, a few at once: what failed, what was slowest, and one closing line.
+//!
+//! A program says what happens in lines of JSON, as libtest does
+//! (`--format json`, <https://github.com/rust-lang/rust/issues/49359>); `web/tests/reporter.mjs` does the same for
+//! Node. Lines that are not JSON are shown as they are.
+//!
+//! # Invariants
+//! - A program that ends badly without a failed test counts as one failure, named after it.
+//! - A program that hangs is killed after [`JOB_TIME_MAX`], and the tests that it did not end are named.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::{now, say};
+
+/// Programs that run at one time: most wait, for disks, servers and browsers, a part of theirs.
+const JOBS_COUNT_MAX: usize = 2;
+
+/// The longest takes three minutes beside another on two cores.
+const JOB_TIME_MAX: Duration = Duration::from_mins(20);
+
+/// How many of the slowest tests are named in the end.
+const SLOWEST_COUNT: usize = 30;
+
+/// A program that tests.
+pub(crate) struct Job {
+    pub(crate) name: String,
+    pub(crate) command: Command,
+}
+
+/// What became of tests.
+#[derive(Default, Debug)]
+struct Outcome {
+    passed_count: usize,
+    /// Each with the name of its job.
+    failed: Vec<String>,
+    /// With the seconds that each took.
+    took: Vec<(f64, String)>,
+}
+
+/// Runs them, and says how they ended. The last line is `N passed, N failed`.
+pub(crate) fn run(jobs: Vec<Job>) -> Result<bool> {
+    run_all(jobs)?.report()
+}
+
+/// In their order, as soon as there is room.
+fn run_all(jobs: Vec<Job>) -> Result<Outcome> {
+    let waiting = Mutex::new(VecDeque::from(jobs));
+    let outcome = Mutex::new(Outcome::default());
+    // Its guard ends here: in the loop's own condition it would live as long as the job runs.
+    let next = || lock(&waiting).pop_front();
+    let work = || -> Result<()> {
+        while let Some(job) = next() {
+            let ran = run_one(job)?;
+            lock(&outcome).add(ran);
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..JOBS_COUNT_MAX).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
+    Ok(outcome.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Outcome {
+    fn add(&mut self, other: Self) {
+        self.passed_count += other.passed_count;
+        self.failed.extend(other.failed);
+        self.took.extend(other.took);
+    }
+
+    fn report(mut self) -> Result<bool> {
+        self.took.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+        say(format_args!("the slowest of {} tests:", self.took.len()))?;
+        for (seconds, test) in self.took.iter().take(SLOWEST_COUNT) {
+            say(format_args!("{seconds:8.1} s  {test}"))?;
+        }
+        for test in &self.failed {
+            say(format_args!("FAILED {test}"))?;
+        }
+        say(format_args!("{} passed, {} failed", self.passed_count, self.failed.len()))?;
+        Ok(self.failed.is_empty())
+    }
+}
+
+fn run_one(mut job: Job) -> Result<Outcome> {
+    let start = now();
+    let mut child = job.command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn();
+    let child = child.as_mut().ok().with_context(|| format!("cannot start {}", job.name))?;
+    let mut watched =
+        Watched { name: job.name, outcome: Outcome::default(), running: BTreeSet::new() };
+    let ended = watched.follow(child, start + JOB_TIME_MAX)?;
+    if !ended {
+        child.kill()?;
+    }
+    let status = child.wait()?;
+    watched.end(ended, status.success());
+    let Watched { name, outcome, .. } = watched;
+    let counts = format!("{} passed, {} failed", outcome.passed_count, outcome.failed.len());
+    say(format_args!("{name}: {counts} in {:.1} s", start.elapsed().as_secs_f64()))?;
+    Ok(outcome)
+}
+
+/// A job that runs.
+struct Watched {
+    name: String,
+    outcome: Outcome,
+    /// Its tests that have begun and not ended.
+    running: BTreeSet<String>,
+}
+
+impl Watched {
+    /// Reads what it says to the end, and returns whether that came in time.
+    fn follow(&mut self, child: &mut Child, deadline: Instant) -> Result<bool> {
+        let stdout = child.stdout.take().context("stdout is piped")?;
+        let lines = lines(stdout);
+        loop {
+            match lines.recv_timeout(deadline.saturating_duration_since(now())) {
+                Ok(line) => self.hear(&line)?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(true),
+                Err(RecvTimeoutError::Timeout) => return Ok(false),
+            }
+        }
+    }
+
+    fn hear(&mut self, line: &str) -> Result<()> {
+        let Ok(event) = serde_json::from_str::<Value>(line) else { return say(line) };
+        let (Some(kind), Some(name)) = (event["event"].as_str(), event["name"].as_str()) else {
+            return Ok(());
+        };
+        let test = format!("{}: {name}", self.name);
+        match kind {
+            "started" => drop(self.running.insert(test)),
+            "ok" | "failed" => {
+                self.running.remove(&test);
+                if let Some(seconds) = event["exec_time"].as_f64() {
+                    self.outcome.took.push((seconds, test.clone()));
+                }
+                if kind == "ok" {
+                    self.outcome.passed_count += 1;
+                } else {
+                    let output = event["stdout"].as_str().unwrap_or_default();
+                    say(format_args!("---- {test} ----\n{output}"))?;
+                    self.outcome.failed.push(test);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, ended: bool, succeeded: bool) {
+        let why = if ended { "did not end" } else { "hung" };
+        let unended = std::mem::take(&mut self.running);
+        self.outcome.failed.extend(unended.into_iter().map(|test| format!("{test} ({why})")));
+        if !succeeded && self.outcome.failed.is_empty() {
+            self.outcome.failed.push(format!("{} (ended badly)", self.name));
+        }
+    }
+}
+
+/// The lines of a program, as they come.
+fn lines(stdout: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    // A program that says more than is read waits.
+    const LINES_COUNT_MAX: usize = 1_000;
+    let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
+    thread::spawn(move || {
+        let mut stdout = BufReader::new(stdout);
+        let mut line = Vec::new();
+        while stdout.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if sender.send(text).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    receiver
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(name: &str, script: &str) -> Job {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Job { name: name.to_owned(), command }
+    }
+
+    fn outcome(script: &str) -> Outcome {
+        run_one(shell("job", script)).unwrap()
+    }
+
+    #[test]
+    fn tests_are_counted_and_timed() {
+        let outcome = outcome(
+            r#"echo '{"type":"test","event":"started","name":"a"}'
+               echo '{"type":"test","event":"ok","name":"a","exec_time":1.5}'
+               echo '{"type":"test","event":"ignored","name":"b"}'
+               echo '{"type":"test","event":"failed","name":"c","exec_time":2,"stdout":"why"}'
+               echo 'not JSON'; exit 101"#,
+        );
+        assert_eq!((outcome.passed_count, outcome.failed), (1, vec!["job: c".to_owned()]));
+        assert_eq!(outcome.took, [(1.5, "job: a".to_owned()), (2.0, "job: c".to_owned())]);
+    }
+
+    #[test]
+    fn a_program_that_dies_fails_and_so_does_what_it_did_not_end() {
+        assert_eq!(outcome("exit 3").failed, ["job (ended badly)"]);
+        let begun = r#"echo '{"event":"started","name":"a"}'; kill -9 $$"#;
+        assert_eq!(outcome(begun).failed, ["job: a (did not end)"]);
+        assert!(outcome("true").failed.is_empty());
+    }
+
+    #[test]
+    fn two_run_at_one_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        // Each end of a pipe waits until the other is opened.
+        let jobs = [format!("cat {}", pipe.display()), format!("echo x > {}", pipe.display())];
+        let jobs = jobs.iter().map(|script| shell("end", script)).collect();
+        assert!(run_all(jobs).unwrap().failed.is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! What cargo compiles for the tests: `cargo test --no-run`, once for all of them.
+//!
+//! # Invariants
+//! - Always the whole workspace's features, whatever is wanted: no crate is compiled twice.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::jobs::Job;
+
+/// A file that cargo made.
+pub(crate) struct Artifact {
+    /// The package's folder.
+    folder: PathBuf,
+    /// `lib`, `bin`, `test`, …
+    kind: String,
+    name: String,
+    is_test: bool,
+    /// The first of its files, or the program.
+    pub(crate) path: PathBuf,
+}
+
+/// Runs `cargo ARGS…`, which compiles, and returns what it made.
+pub(crate) fn compile(root: &Path, args: &[&str]) -> Result<Vec<Artifact>> {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root).args(args).args(["--locked", "--message-format"]);
+    let mut child = cargo
+        .arg("json-render-diagnostics")
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start cargo")?;
+    let messages = BufReader::new(child.stdout.take().context("stdout is piped")?);
+    let mut made = Vec::new();
+    for line in messages.lines() {
+        let message = serde_json::from_str(&line?).context("cargo's messages")?;
+        made.extend(artifact(&message));
+    }
+    ensure!(child.wait()?.success(), "`cargo {}` failed", args.join(" "));
+    Ok(made)
+}
+
+fn artifact(message: &Value) -> Option<Artifact> {
+    let target = &message["target"];
+    let path = message["executable"].as_str().or_else(|| message["filenames"][0].as_str())?;
+    Some(Artifact {
+        folder: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
+        kind: target["kind"][0].as_str()?.to_owned(),
+        name: target["name"].as_str()?.to_owned(),
+        is_test: message["profile"]["test"].as_bool()?,
+        path: path.into(),
+    })
+}
+
+/// All test programs of the workspace and `warren`; `only` is one integration test's name.
+pub(crate) fn compile_tests(root: &Path, only: Option<&str>) -> Result<Vec<Artifact>> {
+    let only: Vec<&str> = only.into_iter().flat_map(|name| ["--test", name]).collect();
+    compile(root, &[&["test", "--no-run", "--workspace"], &only[..]].concat())
+}
+
+/// The binary among them.
+pub(crate) fn warren(made: &[Artifact]) -> Result<&Path> {
+    let mut binaries = made.iter().filter(|one| one.kind == "bin" && !one.is_test);
+    let warren = binaries.find(|one| one.name == "warren").context("cargo made no `warren`")?;
+    Ok(&warren.path)
+}
+
+/// Those that take longest, first: else the others are long done when they end.
+const LONG: &[&str] = &["cli e2e", "cli actual", "replica it", "engine it"];
+
+/// The test programs, and the examples in the documentation.
+pub(crate) fn jobs(root: &Path, made: &[Artifact]) -> Vec<Job> {
+    let tests = made.iter().filter(|one| one.is_test);
+    let mut jobs: Vec<Job> = tests.map(|test| test.job(root)).collect();
+    jobs.sort_by_key(|job| LONG.iter().position(|name| *name == job.name).unwrap_or(LONG.len()));
+    let mut documented = Command::new("cargo");
+    documented.current_dir(root).args([
+        "test",
+        "--locked",
+        "--workspace",
+        "--doc",
+        "--no-fail-fast",
+    ]);
+    jobs.push(Job { name: "examples in the documentation".into(), command: documented });
+    jobs
+}
+
+impl Artifact {
+    /// As cargo would run it, but for the format of what it says, which is not stable in Rust:
+    /// `RUSTC_BOOTSTRAP` lets the pinned compiler's libtest use it.
+    fn job(&self, root: &Path) -> Job {
+        let package = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        let is_unit = self.kind != "test";
+        let name = if is_unit { package.into_owned() } else { format!("{package} {}", self.name) };
+        let mut command = Command::new(&self.path);
+        command.args(["-Zunstable-options", "--format=json", "--report-time"]);
+        command.current_dir(&self.folder).env("RUSTC_BOOTSTRAP", "1");
+        command.env("CARGO_MANIFEST_DIR", &self.folder);
+        // Hundreds of the processes that they start are Node with the same megabytes of script.
+        command.env("NODE_COMPILE_CACHE", root.join("target/tmp/node"));
+        Job { name, command }
+    }
+}
