@@ -1,12 +1,23 @@
 //! Notes the commit that is built: a figure without it cannot be repeated.
 
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    let described = Command::new("git").args(["describe", "--always", "--dirty"]).output();
-    let commit = described.ok().filter(|output| output.status.success());
-    let commit = commit.and_then(|output| String::from_utf8(output.stdout).ok());
-    println!("cargo:rustc-env=WARREN_COMMIT={}", commit.as_deref().unwrap_or("unknown").trim());
-    println!("cargo:rerun-if-changed=../../.git/HEAD");
-    println!("cargo:rerun-if-changed=../../.git/index");
+    let described = git(&["describe", "--always", "--dirty"]);
+    println!("cargo:rustc-env=WARREN_COMMIT={}", described.as_deref().unwrap_or("unknown"));
+    println!("cargo:rerun-if-changed=build.rs");
+    // What changes with each commit; the index would change whenever somebody looks.
+    for name in ["HEAD", "logs/HEAD"] {
+        let file = git(&["rev-parse", "--path-format=absolute", "--git-path", name]);
+        if let Some(file) = file.filter(|file| Path::new(file).exists()) {
+            println!("cargo:rerun-if-changed={file}");
+        }
+    }
+}
+
+fn git(args: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(args).output().ok()?;
+    let said = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| said.trim().to_owned())
 }

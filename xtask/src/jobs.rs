@@ -9,7 +9,9 @@
 //! - A program that hangs is killed after [`JOB_TIME_MAX`], and the tests that it did not end are named.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
@@ -18,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::{now, say};
 
@@ -27,13 +30,22 @@ const JOBS_COUNT_MAX: usize = 2;
 /// The longest takes three minutes beside another on two cores.
 const JOB_TIME_MAX: Duration = Duration::from_mins(20);
 
+/// Those that take longest, first: else others are long done when they end.
+const LONG: &[&str] =
+    &["cli e2e", "cli actual", "replica it", "engine it", "web plan-screens", "web plan-large"];
+
 /// How many of the slowest tests are named in the end.
 const SLOWEST_COUNT: usize = 30;
+
+/// Below this much room in memory, temporary files go to the disk: a whole run never holds a tenth.
+const MEMORY_BYTES_MIN: u64 = 4 << 30;
 
 /// A program that tests.
 pub(crate) struct Job {
     pub(crate) name: String,
     pub(crate) command: Command,
+    /// Whether it is about the disk, so that its temporary files belong there.
+    pub(crate) is_about_disk: bool,
 }
 
 /// What became of tests.
@@ -51,8 +63,14 @@ pub(crate) fn run(jobs: Vec<Job>) -> Result<bool> {
     run_all(jobs)?.report()
 }
 
-/// In their order, as soon as there is room.
-fn run_all(jobs: Vec<Job>) -> Result<Outcome> {
+fn run_all(mut jobs: Vec<Job>) -> Result<Outcome> {
+    jobs.sort_by_key(|job| LONG.iter().position(|name| *name == job.name).unwrap_or(LONG.len()));
+    let memory = folder_in_memory()?;
+    if let Some(folder) = &memory {
+        for job in jobs.iter_mut().filter(|job| !job.is_about_disk) {
+            job.command.env("TMPDIR", folder.path());
+        }
+    }
     let waiting = Mutex::new(VecDeque::from(jobs));
     let outcome = Mutex::new(Outcome::default());
     // Its guard ends here: in the loop's own condition it would live as long as the job runs.
@@ -90,6 +108,24 @@ impl Outcome {
         say(format_args!("{} passed, {} failed", self.passed_count, self.failed.len()))?;
         Ok(self.failed.is_empty())
     }
+}
+
+/// A folder for temporary files that no disk has to flush, where there is room for one. What a process
+/// that is killed leaves behind is the same there: the difference is a power loss, which no test makes.
+fn folder_in_memory() -> Result<Option<TempDir>> {
+    const SHARED_MEMORY: &str = "/dev/shm";
+    let df = Command::new("df").args(["--block-size=1", "--output=avail", SHARED_MEMORY]).output();
+    let available = df.ok().and_then(|df| {
+        let text = String::from_utf8(df.stdout).ok()?;
+        text.lines().nth(1)?.trim().parse::<u64>().ok()
+    });
+    if available.is_none_or(|bytes| bytes < MEMORY_BYTES_MIN) {
+        return Ok(None);
+    }
+    // PostgreSQL runs as a user of its own.
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("warren-tests-").permissions(Permissions::from_mode(0o755));
+    Ok(Some(folder.tempdir_in(SHARED_MEMORY)?))
 }
 
 fn run_one(mut job: Job) -> Result<Outcome> {
@@ -198,7 +234,7 @@ mod tests {
     fn shell(name: &str, script: &str) -> Job {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Job { name: name.to_owned(), command }
+        Job { name: name.to_owned(), command, is_about_disk: false }
     }
 
     fn outcome(script: &str) -> Outcome {

@@ -68,14 +68,13 @@ pub(crate) fn warren(made: &[Artifact]) -> Result<&Path> {
     Ok(&warren.path)
 }
 
-/// Those that take longest, first: else the others are long done when they end.
-const LONG: &[&str] = &["cli e2e", "cli actual", "replica it", "engine it"];
+/// Crates whose tests need what a disk does: flushes beside other work, files that are not in memory.
+const ABOUT_DISK: &[&str] = &["bench", "engine"];
 
 /// The test programs, and the examples in the documentation.
 pub(crate) fn jobs(root: &Path, made: &[Artifact]) -> Vec<Job> {
     let tests = made.iter().filter(|one| one.is_test);
     let mut jobs: Vec<Job> = tests.map(|test| test.job(root)).collect();
-    jobs.sort_by_key(|job| LONG.iter().position(|name| *name == job.name).unwrap_or(LONG.len()));
     let mut documented = Command::new("cargo");
     documented.current_dir(root).args([
         "test",
@@ -84,7 +83,8 @@ pub(crate) fn jobs(root: &Path, made: &[Artifact]) -> Vec<Job> {
         "--doc",
         "--no-fail-fast",
     ]);
-    jobs.push(Job { name: "examples in the documentation".into(), command: documented });
+    let name = "examples in the documentation".to_owned();
+    jobs.push(Job { name, command: documented, is_about_disk: false });
     jobs
 }
 
@@ -94,13 +94,15 @@ impl Artifact {
     fn job(&self, root: &Path) -> Job {
         let package = self.folder.file_name().unwrap_or_default().to_string_lossy();
         let is_unit = self.kind != "test";
-        let name = if is_unit { package.into_owned() } else { format!("{package} {}", self.name) };
+        let name =
+            if is_unit { package.clone().into_owned() } else { format!("{package} {}", self.name) };
         let mut command = Command::new(&self.path);
         command.args(["-Zunstable-options", "--format=json", "--report-time"]);
         command.current_dir(&self.folder).env("RUSTC_BOOTSTRAP", "1");
         command.env("CARGO_MANIFEST_DIR", &self.folder);
         // Hundreds of the processes that they start are Node with the same megabytes of script.
         command.env("NODE_COMPILE_CACHE", root.join("target/tmp/node"));
-        Job { name, command }
+        let is_about_disk = ABOUT_DISK.contains(&package.as_ref());
+        Job { name, command, is_about_disk }
     }
 }

@@ -14,7 +14,7 @@ use crate::{left_out as benchmark, left_out as tune};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    Serve(serve::Arguments),
+    Serve(Box<serve::Arguments>),
     #[command(subcommand)]
     Account(account::Command),
     #[command(subcommand)]
@@ -44,7 +44,7 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) fn run(self, output: Output) -> anyhow::Result<()> {
         match self {
-            Self::Serve(arguments) => serve::run(arguments, output),
+            Self::Serve(arguments) => serve::run(*arguments, output),
             Self::Account(command) => account::run(command, output),
             Self::Actual(command) => actual::run(&command, output),
             Self::Client(command) => client::run(command, output),

@@ -12,7 +12,10 @@ use clap::{Args, value_parser};
 use serde_json::json;
 use server::{AdminToken, Config, Origin, Server};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::output::Output;
 use crate::password::first_line;
@@ -63,9 +66,9 @@ pub(crate) struct Arguments {
     connections_max: Option<usize>,
     #[command(flatten)]
     limits: Limits,
-    /// What to log: error, warn, info, debug, trace, or a filter by module.
+    /// What to log: error, warn, info, debug, trace; or by module, as in `warn,server=debug`.
     #[arg(long, default_value = "info", value_name = "FILTER")]
-    log: String,
+    log: Targets,
     #[command(flatten)]
     actual: actual::Actual,
 }
@@ -87,13 +90,12 @@ struct Limits {
 }
 
 pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_new(&arguments.log)?)
-        .with_writer(std::io::stderr);
+    let log = tracing_subscriber::registry().with(arguments.log.clone());
+    let lines = fmt::layer().with_writer(std::io::stderr);
     if output.json {
-        log.json().init();
+        log.with(lines.json()).init();
     } else {
-        log.init();
+        log.with(lines).init();
     }
     let data = arguments.data.display().to_string();
     let (config, actual) = settings(arguments)?;

@@ -40,7 +40,7 @@ pub(crate) fn jobs(root: &Path, names: &[&str]) -> Result<Vec<Job>> {
         node.arg("--test-reporter").arg(&reporter).arg("--test").arg(module);
         node.current_dir(root).env("WARREN_BINARY", warren);
         node.env("PLAYWRIGHT_BROWSERS_PATH", root.join("target/actual/browsers"));
-        Job { name, command: node }
+        Job { name, command: node, is_about_disk: false }
     };
     Ok(modules.into_iter().map(job).collect())
 }

@@ -9,10 +9,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::processes::{json, warren};
+use crate::support::DISK;
 
 /// That others may enter: PostgreSQL runs as a user of its own where we are root.
 pub(crate) fn folder() -> TempDir {
-    tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap()
+    tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir_in(DISK).unwrap()
 }
 
 fn tps(folder: &Path, more: &[&str]) -> Value {

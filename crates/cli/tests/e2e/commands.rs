@@ -118,8 +118,14 @@ fn failures_have_codes_and_usage_errors_another_exit_status() {
     refuse(&["track", &place.at("none.db"), "--all"], "no_file");
     refuse(&["track", &a, "NoSuchTable"], "untrackable");
 
-    for usage in [&["sync"][..], &["synk", &a], &["track", &a], &["serve", "--listen", "here"], &[]]
-    {
+    for usage in [
+        &["sync"][..],
+        &["synk", &a],
+        &["track", &a],
+        &["serve", "--listen", "here"],
+        &["serve", "--log", "loud=very"],
+        &[],
+    ] {
         let ran = warren(usage);
         assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""), "{usage:?}");
         assert!(ran.stderr.contains("--help") || ran.stderr.contains("Usage:"), "{}", ran.stderr);

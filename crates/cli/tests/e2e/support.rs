@@ -21,6 +21,9 @@ pub(crate) const CHINOOK: &str =
 pub(crate) const CHINOOK_TABLES: usize = 11;
 pub(crate) const CHINOOK_ROWS: usize = 15_607;
 
+/// Where measuring is done: temporary files that stay over a restart, so not in memory (FHS 3.0, 5.15).
+pub(crate) const DISK: &str = "/var/tmp";
+
 /// A folder with the account `ada` in its `data`.
 pub(crate) struct Place {
     folder: TempDir,

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::processes::{Ran, json, sql, warren};
-use crate::support::CHINOOK;
+use crate::support::{CHINOOK, DISK};
 
 /// A folder to measure in.
 fn folder() -> TempDir {
-    tempfile::tempdir().unwrap()
+    tempfile::tempdir_in(DISK).unwrap()
 }
 
 /// The least of measuring.
