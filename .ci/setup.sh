@@ -48,6 +48,7 @@ system_packages() { # system_packages run|test
     need npm command -v npm
     need clang clang_for_wasm
     need llvm command -v llvm-ar
+    # For rustup, where the distribution has no package of it.
     command -v rustup >/dev/null || need curl command -v curl
     if [[ $1 == test ]]; then
         need git command -v git
@@ -88,7 +89,11 @@ toolchain_is_installed() {
 }
 
 toolchain() {
-    if ! command -v rustup >/dev/null; then
+    if ! command -v rustup >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
+        need rustup false
+        install
+    elif ! command -v rustup >/dev/null; then
+        # Older distributions have no package of it.
         echo "installing: rustup"
         curl --proto '=https' --tlsv1.2 -sSf https://static.rust-lang.org/rustup/rustup-init.sh |
             sh -s -- -qy --profile minimal --default-toolchain none
@@ -172,7 +177,7 @@ actual_packages() {
 }
 
 tools() {
-    cache=${WARREN_CACHE:-$HOME/.cache/warren}/tools
+    cache=$(realpath -m "${WARREN_CACHE:-${HOME:-target}/.cache/warren}/tools")
     if ! mkdir -p "$cache" 2>/dev/null || [[ ! -w $cache ]]; then
         cache=$PWD/target/cache/tools
         mkdir -p "$cache"

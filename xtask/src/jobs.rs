@@ -1,8 +1,8 @@
 //! Test programs, a few at once: what failed, what was slowest, and one closing line.
 //!
 //! A program says what happens in lines of JSON, as libtest does
-//! (`--format json`, <https://github.com/rust-lang/rust/issues/49359>); `web/tests/reporter.mjs` does the same for
-//! Node. Lines that are not JSON are shown as they are.
+//! (`--format json`, <https://github.com/rust-lang/rust/issues/49359>); `web/tests/reporter.mjs` does
+//! the same for Node. Other lines are shown if something failed.
 //!
 //! # Invariants
 //! - A program that ends badly without a failed test counts as one failure, named after it.
@@ -33,6 +33,9 @@ const JOB_TIME_MAX: Duration = Duration::from_mins(20);
 /// Those that take longest, first: else others are long done when they end.
 const LONG: &[&str] =
     &["cli e2e", "cli actual", "replica it", "engine it", "web plan-screens", "web plan-large"];
+
+/// Lines of a program that wait to be read, and those that are kept.
+const LINES_COUNT_MAX: usize = 10_000;
 
 /// How many of the slowest tests are named in the end.
 const SLOWEST_COUNT: usize = 30;
@@ -130,17 +133,19 @@ fn folder_in_memory() -> Result<Option<TempDir>> {
 
 fn run_one(mut job: Job) -> Result<Outcome> {
     let start = now();
-    let mut child = job.command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn();
-    let child = child.as_mut().ok().with_context(|| format!("cannot start {}", job.name))?;
-    let mut watched =
-        Watched { name: job.name, outcome: Outcome::default(), running: BTreeSet::new() };
-    let ended = watched.follow(child, start + JOB_TIME_MAX)?;
+    let child = job.command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn();
+    let mut child = child.with_context(|| format!("cannot start {}", job.name))?;
+    let mut watched = Watched::new(job.name);
+    let ended = watched.follow(&mut child, start + JOB_TIME_MAX)?;
     if !ended {
         child.kill()?;
     }
     let status = child.wait()?;
     watched.end(ended, status.success());
-    let Watched { name, outcome, .. } = watched;
+    let Watched { name, outcome, lines, .. } = watched;
+    if !outcome.failed.is_empty() {
+        lines.iter().try_for_each(say)?;
+    }
     let counts = format!("{} passed, {} failed", outcome.passed_count, outcome.failed.len());
     say(format_args!("{name}: {counts} in {:.1} s", start.elapsed().as_secs_f64()))?;
     Ok(outcome)
@@ -152,9 +157,16 @@ struct Watched {
     outcome: Outcome,
     /// Its tests that have begun and not ended.
     running: BTreeSet<String>,
+    /// What else it said, the first of it.
+    lines: Vec<String>,
 }
 
 impl Watched {
+    fn new(name: String) -> Self {
+        let (outcome, running) = (Outcome::default(), BTreeSet::new());
+        Self { name, outcome, running, lines: Vec::new() }
+    }
+
     /// Reads what it says to the end, and returns whether that came in time.
     fn follow(&mut self, child: &mut Child, deadline: Instant) -> Result<bool> {
         let stdout = child.stdout.take().context("stdout is piped")?;
@@ -169,7 +181,13 @@ impl Watched {
     }
 
     fn hear(&mut self, line: &str) -> Result<()> {
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return say(line) };
+        let Ok(event) = serde_json::from_str::<Value>(line) else {
+            self.outcome.passed_count += passed_count(line).unwrap_or(0);
+            if self.lines.len() < LINES_COUNT_MAX {
+                self.lines.push(line.to_owned());
+            }
+            return Ok(());
+        };
         let (Some(kind), Some(name)) = (event["event"].as_str(), event["name"].as_str()) else {
             return Ok(());
         };
@@ -204,10 +222,13 @@ impl Watched {
     }
 }
 
-/// The lines of a program, as they come.
+/// Examples in documentation cannot be told to speak JSON: `test result: ok. 2 passed; 0 failed; …`.
+fn passed_count(line: &str) -> Option<usize> {
+    line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse().ok()
+}
+
+/// The lines of a program, as they come; one that says more than is read waits.
 fn lines(stdout: impl Read + Send + 'static) -> mpsc::Receiver<String> {
-    // A program that says more than is read waits.
-    const LINES_COUNT_MAX: usize = 1_000;
     let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
     thread::spawn(move || {
         let mut stdout = BufReader::new(stdout);
@@ -248,9 +269,10 @@ mod tests {
                echo '{"type":"test","event":"ok","name":"a","exec_time":1.5}'
                echo '{"type":"test","event":"ignored","name":"b"}'
                echo '{"type":"test","event":"failed","name":"c","exec_time":2,"stdout":"why"}'
+               echo 'test result: ok. 2 passed; 0 failed; 0 ignored'
                echo 'not JSON'; exit 101"#,
         );
-        assert_eq!((outcome.passed_count, outcome.failed), (1, vec!["job: c".to_owned()]));
+        assert_eq!((outcome.passed_count, outcome.failed), (3, vec!["job: c".to_owned()]));
         assert_eq!(outcome.took, [(1.5, "job: a".to_owned()), (2.0, "job: c".to_owned())]);
     }
 

@@ -177,6 +177,19 @@ pub(crate) fn run(
     tables.into_iter().next().context("a group has as many tables as headings")
 }
 
+/// A round in which nothing was done says nothing: it is made again, twice as long each time.
+fn measure(run: &mut Run<'_, Vec<Sample>>, duration: Duration) -> anyhow::Result<Vec<Sample>> {
+    /// 256 times as long as was asked for, in the end: then it is a figure that nothing is done.
+    const LONGER_COUNT_MAX: u32 = 8;
+    for times in 0..LONGER_COUNT_MAX {
+        let samples = run(duration * 2_u32.pow(times))?;
+        if samples.iter().all(|sample| sample.transactions > 0) {
+            return Ok(samples);
+        }
+    }
+    run(duration * 2_u32.pow(LONGER_COUNT_MAX))
+}
+
 /// Runs every case in every round, each round in a random order, until that is enough.
 pub(crate) fn run_group(
     group: Group<'_>,
@@ -198,7 +211,7 @@ pub(crate) fn run_group(
             let case = &mut cases[index];
             let name = format!("{}: {}", headings[0].name, case.name);
             bar.set_message(name.clone());
-            let measured = (case.run)(effort.duration).context(name)?;
+            let measured = measure(&mut case.run, effort.duration).context(name)?;
             anyhow::ensure!(measured.len() == headings.len(), "{}: a sample is missing", case.name);
             samples[index].push(measured);
             bar.inc(1);
@@ -349,6 +362,24 @@ mod tests {
         assert!(a.by_cpu.is_none());
         assert_eq!(b.by_cpu.as_ref().unwrap().text, "faster by 50 %");
         assert_eq!(b.difference.as_ref().unwrap().verdict, Verdict::NoDifference);
+    }
+
+    #[test]
+    fn a_round_in_which_nothing_was_done_is_made_again_longer() {
+        let run = |enough: Duration| {
+            let mut tried = Vec::new();
+            let mut run: Run<'_, Vec<Sample>> = Box::new(|duration| {
+                tried.push(duration.as_millis());
+                Ok(vec![Sample::new(u64::from(duration >= enough), duration)])
+            });
+            let samples = measure(&mut run, Duration::from_millis(10)).unwrap();
+            drop(run);
+            (samples[0].transactions, tried)
+        };
+        assert_eq!(run(Duration::ZERO), (1, vec![10]));
+        assert_eq!(run(Duration::from_millis(35)), (1, vec![10, 20, 40]));
+        let (transactions, tried) = run(Duration::MAX);
+        assert_eq!((transactions, tried.len(), tried.last()), (0, 9, Some(&2_560)));
     }
 
     #[test]

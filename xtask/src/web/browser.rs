@@ -37,6 +37,7 @@ pub(crate) fn jobs(root: &Path, names: &[&str]) -> Result<Vec<Job>> {
         let stem = module.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("web {}", stem.trim_end_matches(".test"));
         let mut node = Command::new(node(&places));
+        node.arg("--disable-warning=ExperimentalWarning");
         node.arg("--test-reporter").arg(&reporter).arg("--test").arg(module);
         node.current_dir(root).env("WARREN_BINARY", warren);
         node.env("PLAYWRIGHT_BROWSERS_PATH", root.join("target/actual/browsers"));

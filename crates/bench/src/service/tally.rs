@@ -105,10 +105,11 @@ impl Tally {
         self.push.latencies.count() + self.pull.latencies.count()
     }
 
-    /// In requests. It fails if there was none: then nothing was measured.
+    /// In requests, of which there may have been none in time. It fails if each was answered with an
+    /// error.
     pub(super) fn sample(&self, load: Load, duration: Duration) -> anyhow::Result<Sample> {
         if self.requests() == 0 {
-            let why = self.first_failure.as_deref().unwrap_or("none in time");
+            let Some(why) = &self.first_failure else { return Ok(Sample::new(0, duration)) };
             anyhow::bail!("no request succeeded: {why}");
         }
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]

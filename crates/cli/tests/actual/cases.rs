@@ -34,6 +34,9 @@ pub(crate) struct Scenario {
     /// On the server of the scenario before it, and with its names; else on one without data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) continues: bool,
+    /// Why a machine that is busy may be too slow for it: then it is played again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hurries: Option<String>,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -216,8 +219,12 @@ fn faults_of_cases_are_found() {
     let answer = Answer { status: 200, ..Answer::default() };
     let mut same = step("same", "", "d", Some(&answer));
     same.warren = Some(Wanted { why: String::new(), answer: answer.clone() });
-    let scenario =
-        |name: &str, continues, steps| Scenario { name: name.to_owned(), continues, steps };
+    let scenario = |name: &str, continues, steps| Scenario {
+        name: name.to_owned(),
+        continues,
+        hurries: None,
+        steps,
+    };
     let scenarios = vec![
         scenario(
             "s",

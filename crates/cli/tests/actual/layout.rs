@@ -13,6 +13,7 @@ const FIELDS: &[&str] = &[
     "scenarios",
     "name",
     "continues",
+    "hurries",
     "steps",
     "why",
     "request",
