@@ -195,6 +195,7 @@ case $purpose in
 run | test)
     system_packages "$purpose"
     toolchain
+    .ci/compiled.sh restore
     web_packages
     ;;
 tools)

@@ -10,7 +10,6 @@ use anyhow::Result;
 use crate::{cache, programs, web};
 
 pub(crate) fn run(root: &Path) -> Result<bool> {
-    cache::restore(root)?;
     web::run(root, &[])?;
     // Without the benchmarks: they are a third of the code, and no part of serving.
     let args = ["build", "--profile", "quick", "--package", "cli", "--no-default-features"];

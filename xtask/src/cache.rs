@@ -8,9 +8,10 @@
 //! ```
 //!
 //! Cargo names a unit after a hash of all that it is made from, the same in every clone, and asks of
-//! a package from the registry only whether that unit is there. So units may be copied into a new
-//! clone's `target`, times included. Those of the workspace may not: cargo compares their times with
-//! those of the sources.
+//! a package from the registry only whether that unit is there, and no older than what it is made
+//! from. So units may be copied into a new clone's `target`, times included, before anything is compiled
+//! there: `.ci/compiled.sh` does, and this saves them. Those of the workspace may not: cargo compares
+//! their times with those of the sources.
 //!
 //! # Invariants
 //! - A unit in the cache is whole: its fingerprint is written last, and without one it does not count.
@@ -24,9 +25,8 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
-use crate::say;
+use crate::tidy;
 
 /// This clone's lock file, another branch's, and one that was just changed.
 const KEYS_MAX: usize = 3;
@@ -42,17 +42,6 @@ const PROFILE_DEPTH_MAX: usize = 3;
 const COMPILES_C: &str = "sqlite3mc-sys";
 
 const HASH_DIGITS: usize = 16;
-
-/// Brings what the cache has into `target`.
-pub(crate) fn restore(root: &Path) -> Result<()> {
-    let Some(cache) = Cache::open(root)? else { return Ok(()) };
-    cache.lock.lock_shared().context("locking the cache")?;
-    let count = cache.copy(&cache.folder, &root.join("target"))?;
-    if count > 0 {
-        say(format_args!("cache: {count} compiled units from {}", cache.folder.display()))?;
-    }
-    Ok(())
-}
 
 /// Brings what `target` has into the cache, and removes what nobody used for longest.
 pub(crate) fn save(root: &Path) -> Result<()> {
@@ -76,14 +65,11 @@ struct Cache {
 impl Cache {
     /// None where there is no place for one.
     fn open(root: &Path) -> Result<Option<Self>> {
-        let Some(all) = place() else { return Ok(None) };
-        let folder = all.join(key(root)?);
+        let Some(folder) = place(root)? else { return Ok(None) };
         let lock = folder.with_extension("lock");
         let made = fs::create_dir_all(&folder).and_then(|()| File::create(&lock));
-        let Ok(lock) = made.and_then(|lock| lock.set_modified(now()).map(|()| lock)) else {
-            say(format_args!("cache: none: {} cannot be written", all.display()))?;
-            return Ok(None);
-        };
+        let lock = made.with_context(|| folder.display().to_string())?;
+        lock.set_modified(now())?;
         Ok(Some(Self { folder, lock, own: own_packages(root)? }))
     }
 
@@ -127,32 +113,17 @@ impl Cache {
     }
 }
 
-/// The folder that all clones share: what `WARREN_CACHE` names, or below the home.
-fn place() -> Option<PathBuf> {
-    let named = std::env::var_os("WARREN_CACHE").map(PathBuf::from);
-    let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/warren"));
-    Some(named.or_else(usual)?.join("cargo"))
-}
-
-fn key(root: &Path) -> Result<String> {
-    let rustc = Command::new("rustc").arg("-vV").current_dir(root).output();
-    let rustc = rustc.context("cannot start rustc")?.stdout;
-    let lock = fs::read_to_string(root.join("Cargo.lock")).context("reading Cargo.lock")?;
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&rustc);
-    // Only packages from a registry have one. It stands for their names and versions, too.
-    for line in lock.lines().filter(|line| line.starts_with("checksum = ")) {
-        hasher.update(line.as_bytes());
-    }
-    Ok(hasher.finalize().to_hex()[..HASH_DIGITS].to_owned())
+/// The folder of this clone's key, as `.ci/compiled.sh` says it; None where there is no place for one.
+fn place(root: &Path) -> Result<Option<PathBuf>> {
+    let output = Command::new(root.join(".ci/compiled.sh")).arg("place").output();
+    let output = output.context("cannot start .ci/compiled.sh")?;
+    ensure!(output.status.success(), "compiled.sh: {}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout)?;
+    Ok(Some(said.trim()).filter(|said| !said.is_empty()).map(PathBuf::from))
 }
 
 fn own_packages(root: &Path) -> Result<BTreeSet<String>> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["metadata", "--format-version=1", "--no-deps"]).current_dir(root);
-    let output = cargo.output().context("cannot start cargo")?;
-    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo's metadata")?;
+    let metadata = tidy::metadata(root)?;
     let packages = metadata["packages"].as_array().context("cargo's metadata")?;
     Ok(packages.iter().filter_map(|package| Some(package["name"].as_str()?.to_owned())).collect())
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::programs::cargo;
 use crate::{ci, say, web};
 
 pub(crate) fn run(root: &Path, since: Option<&str>) -> Result<bool> {
@@ -21,8 +22,8 @@ pub(crate) fn run(root: &Path, since: Option<&str>) -> Result<bool> {
         say("check: no crate has changed: nothing to test")?;
         return Ok(checks_pass && web_passes);
     }
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(root).args(["test", "--locked", "--quiet", "--bins", "--no-fail-fast"]);
+    let mut cargo = cargo(root);
+    cargo.args(["test", "--locked", "--quiet", "--bins", "--no-fail-fast"]);
     // Cargo refuses it where there is none.
     if packages.iter().any(|package| root.join("crates").join(package).join("src/lib.rs").exists())
     {

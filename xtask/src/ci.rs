@@ -51,7 +51,6 @@ pub(crate) fn names() -> String {
 pub(crate) fn run(root: &Path, wanted: &[&str]) -> Result<bool> {
     let steps = select(wanted)?;
     let mut tools = if wanted.is_empty() { Some(install_tools(root)?) } else { None };
-    cache::restore(root)?;
     let mut ran = Ran { failed: Vec::new(), jobs: Vec::new() };
     for step in &steps {
         if step.name == NEEDS_TOOLS {
@@ -162,8 +161,8 @@ fn test(root: &Path) -> Result<Vec<Job>> {
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new("cargo");
-    command.current_dir(root).args(args);
+    let mut command = programs::cargo(root);
+    command.args(args);
     command
 }
 

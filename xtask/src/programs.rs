@@ -1,4 +1,4 @@
-//! What cargo compiles for the tests: `cargo test --no-run`, once for all of them.
+//! Cargo, and what it compiles for the tests: `cargo test --no-run`, once for all of them.
 //!
 //! # Invariants
 //! - Always the whole workspace's features, whatever is wanted: no crate is compiled twice.
@@ -24,10 +24,24 @@ pub(crate) struct Artifact {
     pub(crate) path: PathBuf,
 }
 
+/// Cargo as if it were started by hand: build scripts look at what `cargo run` has told this program about
+/// itself, so `ring` would be compiled anew in each clone, and after each build by hand.
+pub(crate) fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_") {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
+}
+
 /// Runs `cargo ARGS…`, which compiles, and returns what it made.
 pub(crate) fn compile(root: &Path, args: &[&str]) -> Result<Vec<Artifact>> {
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(root).args(args).args(["--locked", "--message-format"]);
+    let mut cargo = cargo(root);
+    cargo.args(args).args(["--locked", "--message-format"]);
     let mut child = cargo
         .arg("json-render-diagnostics")
         .stdout(Stdio::piped())
@@ -75,14 +89,8 @@ const ABOUT_DISK: &[&str] = &["bench", "engine"];
 pub(crate) fn jobs(root: &Path, made: &[Artifact]) -> Vec<Job> {
     let tests = made.iter().filter(|one| one.is_test);
     let mut jobs: Vec<Job> = tests.map(|test| test.job(root)).collect();
-    let mut documented = Command::new("cargo");
-    documented.current_dir(root).args([
-        "test",
-        "--locked",
-        "--workspace",
-        "--doc",
-        "--no-fail-fast",
-    ]);
+    let mut documented = cargo(root);
+    documented.args(["test", "--locked", "--workspace", "--doc", "--no-fail-fast"]);
     let name = "examples in the documentation".to_owned();
     jobs.push(Job { name, command: documented, is_about_disk: false });
     jobs

@@ -19,6 +19,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::programs::cargo;
 use crate::say;
 
 const RUST_FLAGS: &str = "-Zsanitizer=address";
@@ -73,9 +74,8 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     if !finds_leaks {
         say("sanitize: SKIPPED leaks: they cannot be looked for where ptrace is forbidden")?;
     }
-    let mut cargo = Command::new("cargo");
+    let mut cargo = cargo(root);
     cargo
-        .current_dir(root)
         .args(CONFIG)
         .args(["test", "--locked", "--package=engine", "--package=sqlite3mc-sys"])
         .args(["--lib", "--test=it", "--no-fail-fast", "--target", target, "--target-dir"])

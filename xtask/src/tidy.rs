@@ -26,6 +26,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::say;
+pub(crate) use edges::metadata;
 use tree::Tree;
 
 /// A broken rule: where, which, and what to do instead.

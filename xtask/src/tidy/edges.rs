@@ -4,7 +4,6 @@
 //! sees.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -69,10 +68,9 @@ const EDGES: &[(&str, &[&str])] = &[
 const TEST_EDGES: &[(&str, &[&str])] =
     &[("sync-store", &["postgres-lab"]), ("cli", &["postgres-lab"])];
 
-pub(super) fn metadata(root: &Path) -> Result<Value> {
-    let output = Command::new("cargo")
+pub(crate) fn metadata(root: &Path) -> Result<Value> {
+    let output = crate::programs::cargo(root)
         .args(["metadata", "--format-version", "1", "--no-deps"])
-        .current_dir(root)
         .output()
         .context("cannot start `cargo metadata`")?;
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# What cargo compiled from registries, for all clones: `compiled.sh place` says where it is kept for this clone's
+# lock file and compiler, `compiled.sh restore` copies it, or else what was used last, into a clone where nothing is
+# compiled yet. `cargo xtask` saves it (xtask/src/cache.rs).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cache=$(realpath -m "${WARREN_CACHE:-${HOME:-target}/.cache/warren}/cargo")
+if ! mkdir -p "$cache" 2>/dev/null || [[ ! -w $cache ]]; then
+    exit 0
+fi
+# Only packages from a registry have a checksum. It stands for their names and versions, too.
+place=$cache/$({ rustc -vV && grep '^checksum = ' Cargo.lock; } | sha256sum | cut -c1-16)
+case $1 in
+place)
+    echo "$place"
+    ;;
+restore)
+    [[ ! -d target/debug ]] || exit 0
+    [[ -e $place.lock ]] || place=$(compgen -G "$cache/*.lock" | xargs -r ls -t | head -n 1)
+    place=${place%.lock}
+    [[ -d $place ]] || exit 0
+    echo "restoring: what is compiled, from $place"
+    mkdir -p target
+    flock --shared "$place.lock" cp --archive --no-clobber "$place/." target/
+    ;;
+esac
