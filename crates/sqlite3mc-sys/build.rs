@@ -44,6 +44,11 @@ fn main() -> io::Result<()> {
     if env::var_os("CARGO_CFG_TARGET_FAMILY").is_some_and(|family| family == "wasm") {
         return Ok(());
     }
+    // Clippy links nothing, and cargo keeps its units apart from those of a build.
+    let wrapper = env::var_os("RUSTC_WORKSPACE_WRAPPER").unwrap_or_default();
+    if Path::new(&wrapper).file_stem().is_some_and(|program| program == "clippy-driver") {
+        return Ok(());
+    }
     let out_dir = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     let out_dir = Path::new(&out_dir);
     let build = build();
@@ -83,6 +88,10 @@ fn build() -> cc::Build {
 fn way(build: &cc::Build) -> io::Result<String> {
     let compiler = build.get_compiler();
     let version = compiler.to_command().arg("--version").output()?.stdout;
-    let version = String::from_utf8_lossy(&version);
-    Ok(format!("{OPTIONS:?}\n{:?}\n{version}", compiler.to_command()))
+    let (program, told) = (compiler.path(), compiler.args());
+    Ok(format!(
+        "{OPTIONS:?}\n{} {told:?}\n{}",
+        program.display(),
+        String::from_utf8_lossy(&version)
+    ))
 }

@@ -96,9 +96,9 @@ impl Cache {
             for file in deps.get(hash).into_iter().flatten() {
                 copy_file(file, &to.join("deps").join(name_of(file)))?;
             }
-            copy_new(&from.join("build").join(&name), &to.join("build").join(&name))?;
+            copy_all(&from.join("build").join(&name), &to.join("build").join(&name))?;
             let part = to.join(format!("{name}.part"));
-            copy_new(&unit, &part)?;
+            copy_all(&unit, &part)?;
             fs::create_dir_all(to.join(".fingerprint"))?;
             fs::rename(&part, &fingerprint).with_context(|| fingerprint.display().to_string())?;
             count += 1;
@@ -106,7 +106,7 @@ impl Cache {
         for built in entries(&from.join("build"))? {
             let name = name_of(&built);
             if split(&name).is_some_and(|(package, _)| package == COMPILES_C) {
-                copy_new(&built.join("out"), &to.join("build").join(&name).join("out"))?;
+                copy_archive(&built.join("out"), &to.join("build").join(&name).join("out"))?;
             }
         }
         Ok(count)
@@ -161,17 +161,28 @@ fn by_hash(deps: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     Ok(files)
 }
 
-/// Copies what the target folder has not, at any depth; nothing if there is no such folder.
-fn copy_new(from: &Path, to: &Path) -> Result<()> {
+/// Copies a folder, at any depth; nothing if there is none.
+fn copy_all(from: &Path, to: &Path) -> Result<()> {
     for entry in entries(from)? {
         let copy = to.join(name_of(&entry));
-        if entry.is_dir() {
-            copy_new(&entry, &copy)?;
-        } else if !copy.exists() {
-            copy_file(&entry, &copy)?;
-        }
+        if entry.is_dir() { copy_all(&entry, &copy)? } else { copy_file(&entry, &copy)? }
     }
     Ok(())
+}
+
+/// SQLite's, unless it is there, made in the same way. How it was made is written last.
+fn copy_archive(from: &Path, to: &Path) -> Result<()> {
+    const ARCHIVE: &str = "libsqlite3mc.a";
+    const MADE_IN: &str = "way.txt";
+    let way = |folder: &Path| fs::read(folder.join(MADE_IN)).ok();
+    if way(from).is_none() || way(from) == way(to) {
+        return Ok(());
+    }
+    if way(to).is_some() {
+        fs::remove_file(to.join(MADE_IN))?;
+    }
+    copy_file(&from.join(ARCHIVE), &to.join(ARCHIVE))?;
+    copy_file(&from.join(MADE_IN), &to.join(MADE_IN))
 }
 
 /// With its time, by which cargo knows what was made from what.
@@ -254,7 +265,8 @@ mod tests {
             for file in [
                 format!("deps/lib{package}-{hash}.rlib"),
                 format!("deps/lib{package}-{hash}.rmeta"),
-                format!("build/{package}-{hash}/out/made.a"),
+                format!("build/{package}-{hash}/out/libsqlite3mc.a"),
+                format!("build/{package}-{hash}/out/way.txt"),
                 format!("build/{package}-{hash}/output"),
                 format!(".fingerprint/{package}-{hash}/lib-{package}"),
             ] {
@@ -285,10 +297,28 @@ mod tests {
         assert_eq!(fs::metadata(&library).unwrap().modified().unwrap(), SystemTime::UNIX_EPOCH);
         let units = entries(&bed.at("second/debug/.fingerprint")).unwrap();
         assert_eq!(units, [bed.at("second/debug/.fingerprint").join(of("serde", "a"))]);
-        let archive = format!("second/debug/build/{}/out/made.a", of(COMPILES_C, "c"));
-        assert!(bed.at(&archive).exists());
-        assert!(!bed.at(&archive).with_file_name("../output").exists());
+        let built = bed.at("second/debug/build").join(of(COMPILES_C, "c"));
+        assert!(built.join("out/libsqlite3mc.a").exists() && !built.join("output").exists());
         assert_eq!(bed.copy("cache", "second"), 0, "it is there");
+    }
+
+    #[test]
+    fn an_archive_that_was_made_otherwise_takes_the_place_of_the_one_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = |clone: &str| folder.path().join(clone);
+        for (clone, archive, way) in [("a", "1", "-O2"), ("b", "2", "-O3")] {
+            fs::create_dir(out(clone)).unwrap();
+            fs::write(out(clone).join("libsqlite3mc.a"), archive).unwrap();
+            fs::write(out(clone).join("way.txt"), way).unwrap();
+        }
+        copy_archive(&out("a"), &out("b")).unwrap();
+        for (file, expected) in [("libsqlite3mc.a", "1"), ("way.txt", "-O2")] {
+            assert_eq!(fs::read_to_string(out("b").join(file)).unwrap(), expected);
+        }
+        fs::remove_file(out("a").join("way.txt")).unwrap();
+        fs::write(out("a").join("libsqlite3mc.a"), "half").unwrap();
+        copy_archive(&out("a"), &out("b")).unwrap();
+        assert_eq!(fs::read_to_string(out("b").join("libsqlite3mc.a")).unwrap(), "1");
     }
 
     #[test]
