@@ -16,9 +16,12 @@ place)
     ;;
 restore)
     [[ ! -d target/debug ]] || exit 0
-    [[ -e $place.lock ]] || place=$(compgen -G "$cache/*.lock" | xargs -r ls -t | head -n 1)
-    place=${place%.lock}
-    [[ -d $place ]] || exit 0
+    if [[ ! -d $place ]]; then
+        # Nothing is what an empty cache has.
+        place=$(find "$cache" -maxdepth 1 -name '*.lock' -printf '%T@ %p\n' | sort -rn | sed -n '1s/^[^ ]* //p')
+        place=${place%.lock}
+        [[ -d $place ]] || exit 0
+    fi
     echo "restoring: what is compiled, from $place"
     mkdir -p target
     flock --shared "$place.lock" cp --archive --no-clobber "$place/." target/

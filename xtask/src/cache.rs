@@ -333,6 +333,36 @@ mod tests {
         assert_eq!(fs::read(&half).unwrap(), b"serde");
     }
 
+    /// A clone of nothing but what the script reads, and a cache of its own.
+    fn restore(clone: &Path, cache: &Path) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        fs::create_dir_all(clone.join(".ci")).unwrap();
+        for file in [".ci/compiled.sh", "Cargo.lock"] {
+            fs::copy(root.join(file), clone.join(file)).unwrap();
+        }
+        let mut script = Command::new(clone.join(".ci/compiled.sh"));
+        let output = script.arg("restore").env("WARREN_CACHE", cache).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    #[test]
+    fn a_clone_gets_what_was_used_last_and_nothing_from_an_empty_cache() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = folder.path().join("cache");
+        restore(&folder.path().join("first"), &cache);
+        assert!(!folder.path().join("first/target").exists());
+        for (key, seconds) in [("newer", 2), ("older", 1)] {
+            fs::create_dir_all(cache.join("cargo").join(key).join("debug")).unwrap();
+            fs::write(cache.join("cargo").join(key).join("debug/key"), key).unwrap();
+            let lock = File::create(cache.join("cargo").join(key).with_extension("lock")).unwrap();
+            let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            lock.set_modified(time).unwrap();
+        }
+        restore(&folder.path().join("second"), &cache);
+        let copied = fs::read_to_string(folder.path().join("second/target/debug/key")).unwrap();
+        assert_eq!(copied, "newer");
+    }
+
     #[test]
     fn the_key_not_used_for_longest_goes() {
         let folder = tempfile::tempdir().unwrap();
