@@ -152,8 +152,10 @@ fn through_engine(
 ) -> anyhow::Result<Sample> {
     let reader = is_read.then(|| hold(bed)).transpose()?;
     let mut sample = bed.engine(load, duration)?;
-    let latency =
-        sample.latency.take().context("no caller was answered: give it more --seconds")?;
+    // Nobody was answered in time: the suite measures it again, longer.
+    let Some(latency) = sample.latency.take() else {
+        return Ok(Sample::new(0, sample.elapsed));
+    };
     sample.facts.push((SLOWEST, latency.max_us / 1e3));
     drop(reader);
     Ok(sample)
