@@ -1,11 +1,13 @@
 //! The house's tooling: `cargo xtask build` for `make run`, `cargo xtask check` after an edit,
-//! `cargo xtask ci [STEP…]` for all that a change must pass, `cargo xtask tidy`, and what makes and
-//! tests the pages: `cargo xtask web [--check]` and `cargo xtask browser [NAME…]`.
+//! `cargo xtask ci [STEP…]` for all that a change must pass, `cargo xtask tidy`, what makes and
+//! tests the pages (`cargo xtask web [--check]`, `cargo xtask browser [NAME…]`), and
+//! `cargo xtask faults [--long] [NAME…]` for the tests that break the disk.
 
 mod build;
 mod cache;
 mod check;
 mod ci;
+mod faults;
 mod jobs;
 mod programs;
 mod sanitize;
@@ -22,6 +24,7 @@ use anyhow::{Context, Result};
 
 const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] \
                      | cargo xtask ci [STEP…] | cargo xtask tidy \
+                     | cargo xtask faults [--long] [NAME…] \
                      | cargo xtask web [--check] | cargo xtask browser [NAME…]";
 
 fn main() -> ExitCode {
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         ["check"] => check::run(root, None),
         ["check", revision] => check::run(root, Some(revision)),
         ["ci", steps @ ..] => ci::run(root, steps),
+        ["faults", args @ ..] => faults::run(root, args),
         ["tidy"] => tidy::run(root),
         ["web", args @ ..] => web::run(root, args),
         ["browser", names @ ..] => web::browser::test(root, names),

@@ -33,5 +33,6 @@ pub use kdf::KdfCost;
 pub use limits::AccountLimits;
 pub use login::Login;
 pub use password::Password;
+pub use schema::make_data_directory;
 pub use survey::{Count, Order, Selection};
 pub use token::Token;

@@ -72,19 +72,20 @@ const CHILDREN: Migration = Migration {
 };
 
 pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> {
-    make_private_directory(data)
-        .map_err(|source| engine::Error::Io { path: data.to_owned(), source })?;
+    make_data_directory(data)?;
     let options =
         || Options { migrations: MIGRATIONS, create: true, ..Options::new(Encryption::None) };
     Ok(databases.open(&data.join(FILE), options)?)
 }
 
-/// Who else has an account on the machine has no business among the wrapped keys.
-fn make_private_directory(path: &Path) -> std::io::Result<()> {
+/// Makes a data directory, unless it is there. Who else has an account on the machine has no
+/// business among the wrapped keys.
+pub fn make_data_directory(path: &Path) -> Result<()> {
     let mut directory = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
-    directory.recursive(true).create(path)
+    let made = directory.recursive(true).create(path);
+    Ok(made.map_err(|source| engine::Error::Io { path: path.to_owned(), source })?)
 }
 
 /// Runs a transaction, and answers when it is on the disk.

@@ -5,7 +5,7 @@
 mod limit;
 mod show;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accounts::{Accounts, KdfCost, Login, Password, Unlocked, VaultId};
@@ -95,6 +95,12 @@ pub(crate) struct Place {
     data: Data,
     #[command(flatten)]
     postgres: postgres::Database,
+}
+
+impl Place {
+    pub(crate) fn data(&self) -> &Path {
+        &self.data.data
+    }
 }
 
 /// What is looked at: a synced file; or an account on the data directory, with its password.

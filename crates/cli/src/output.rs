@@ -107,11 +107,13 @@ fn code(error: &anyhow::Error) -> &'static str {
     };
     match stored {
         Some(sync_store::Error::Busy(_)) => return "busy",
+        Some(sync_store::Error::DataInUse { .. }) => return "data_in_use",
         Some(sync_store::Error::Unavailable(_)) => return "unavailable",
         _ => {}
     }
     match error.downcast_ref::<engine::Error>() {
         Some(engine::Error::Busy) => return "busy",
+        Some(engine::Error::DiskFull { .. }) => return "disk_full",
         Some(engine::Error::NoRoom { .. }) => return "no_room",
         Some(engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. }) => {
             return "wrong_key";

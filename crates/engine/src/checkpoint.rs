@@ -1,11 +1,16 @@
-//! When a database's WAL is moved into its file, so that it stays small and no commit waits long.
+//! When a database's WAL is moved into its file, so that it stays small and nobody waits long.
 //!
 //! SQLite by itself checkpoints inside the commit that crosses a limit: every caller of that batch
 //! waits for two fsyncs and for all pages. Here another connection copies the pages while the
 //! writer goes on (a *pass*), each time that so many frames have come. What it can never do is
 //! catch up, so when the WAL has reached a few times that length, the writer itself copies the
-//! little that is left and starts it anew (a *reset*); reads wait for that moment, and it waits a
-//! few milliseconds for those under way.
+//! little that is left and starts it anew (a *reset*).
+//!
+//! A reset is short because all that takes long is done before it: passes follow on each other,
+//! each with a flush of the file, until little is left. From the moment that a reset is due until it
+//! is done the writer rests between its batches, longer the longer the WAL becomes, so that it never
+//! outruns the passes. Then it copies what is left while reads go on, and holds them only to look
+//! whether anything remains.
 //!
 //! The limit is the profile's `wal_autocheckpoint`; 0 leaves the WAL alone.
 //!
@@ -21,6 +26,16 @@ use rusqlite::Connection;
 /// A reset is due when the WAL is so many times as long as what makes a pass due.
 const PASSES_PER_RESET: u32 = 4;
 
+/// Passes that follow on each other before a reset, at most: where readers keep pages in the WAL,
+/// more passes do not help.
+const CLOSING_PASSES_MAX: u32 = 4;
+
+/// A reset may copy this share of what makes a pass due.
+const RESET_SHARE: u32 = 4;
+
+/// The writer rests at most so many times as long as its batch took.
+const REST_FACTOR_MAX: u32 = 16;
+
 /// The state of one database's WAL. Counts are in frames: pages in the WAL.
 pub(crate) struct Checkpoints {
     /// Frames that make a pass due.
@@ -29,7 +44,7 @@ pub(crate) struct Checkpoints {
     /// Frames that the last pass found in the file.
     copied: AtomicU32,
     /// Frames that make a reset due. An attempt that fails, because of a long read, is made again
-    /// only when as many more have come: it keeps everybody waiting.
+    /// only when as many more have come.
     reset_at: AtomicU32,
     is_pass_due: AtomicBool,
     is_reset_due: AtomicBool,
@@ -43,6 +58,8 @@ pub(crate) struct Counters {
     pub(crate) frames_max: AtomicU32,
     pub(crate) pauses: AtomicU64,
     pub(crate) longest_pause_us: AtomicU64,
+    pub(crate) longest_read_pause_us: AtomicU64,
+    pub(crate) copied_held: AtomicU64,
 }
 
 impl Checkpoints {
@@ -67,14 +84,40 @@ impl Checkpoints {
             self.reset_at.store(self.reset_step(), Ordering::Relaxed);
         }
         self.counters.frames_max.fetch_max(frames, Ordering::Relaxed);
-        let copied = self.copied.load(Ordering::Relaxed);
         self.limit > 0
-            && frames.saturating_sub(copied) >= self.limit
+            && self.backlog() >= self.limit
             && !self.is_pass_due.swap(true, Ordering::Relaxed)
     }
 
+    /// Makes a pass and then a reset due, however short the WAL is: the disk is full. `true`: a pass
+    /// is to be scheduled.
+    pub(crate) fn request_reset(&self) -> bool {
+        self.reset_at.store(0, Ordering::Relaxed);
+        self.limit > 0 && !self.is_pass_due.swap(true, Ordering::Relaxed)
+    }
+
+    /// How long the writer should rest after a batch that took `batch_time`: not at all, unless a
+    /// reset is due; then as long as the batch, and longer by as much with each further length of
+    /// WAL that makes a reset due.
+    pub(crate) fn rest(&self, batch_time: Duration) -> Option<Duration> {
+        let overdue = self.overdue()?;
+        let steps = overdue / self.reset_step().max(1);
+        Some(batch_time * (steps + 1).min(REST_FACTOR_MAX))
+    }
+
+    /// Frames beyond those that make a reset due.
+    fn overdue(&self) -> Option<u32> {
+        let reset_at = self.reset_at.load(Ordering::Relaxed);
+        let frames = self.frames.load(Ordering::Relaxed);
+        if self.limit == 0 { None } else { frames.checked_sub(reset_at) }
+    }
+
     /// Copies what the WAL holds, on a connection that `open` makes, while the writer goes on.
-    pub(crate) fn pass<E>(&self, open: impl FnOnce() -> Result<Connection, E>) -> Result<(), E>
+    /// `open` may have none: the WAL is then left alone.
+    pub(crate) fn pass<E>(
+        &self,
+        open: impl FnOnce() -> Result<Option<Connection>, E>,
+    ) -> Result<(), E>
     where
         E: From<rusqlite::Error>,
     {
@@ -82,16 +125,35 @@ impl Checkpoints {
         if *is_closed {
             return Ok(());
         }
-        let result = open().and_then(|connection| Ok(copy(&connection)?));
-        drop(is_closed);
-        if let Ok(Copied { frames, copied }) = result {
-            self.copied.store(copied, Ordering::Relaxed);
-            if frames >= self.reset_at.load(Ordering::Relaxed) {
-                self.is_reset_due.store(true, Ordering::Relaxed);
-            }
-        }
+        let result = open().and_then(|connection| {
+            connection.map_or(Ok(()), |connection| Ok(self.pass_on(&connection)?))
+        });
         self.is_pass_due.store(false, Ordering::Relaxed);
-        result.map(drop)
+        drop(is_closed);
+        result
+    }
+
+    fn pass_on(&self, connection: &Connection) -> rusqlite::Result<()> {
+        self.copy_more(connection)?;
+        if self.overdue().is_none() {
+            return Ok(());
+        }
+        for _ in 1..CLOSING_PASSES_MAX {
+            sqlite3mc_sys::flush_file(connection)?;
+            if self.backlog() <= self.limit / RESET_SHARE {
+                break;
+            }
+            self.copy_more(connection)?;
+        }
+        self.is_reset_due.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn copy_more(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let Copied { frames, copied } = copy(connection)?;
+        self.frames.fetch_max(frames, Ordering::Relaxed);
+        self.copied.store(copied, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Is a reset due? Asked by the writer before a batch; once for each.
@@ -100,7 +162,7 @@ impl Checkpoints {
             && self.is_reset_due.swap(false, Ordering::Relaxed)
     }
 
-    /// Copies the rest on the writer's own connection.
+    /// Copies on the writer's own connection what the passes have left, while reads go on.
     pub(crate) fn catch_up(&self, writer: &Connection) -> rusqlite::Result<()> {
         let Copied { frames, copied } = copy(writer)?;
         self.copied.store(copied, Ordering::Relaxed);
@@ -108,15 +170,32 @@ impl Checkpoints {
         Ok(())
     }
 
+    /// Copies what is left even then, while reads wait.
+    pub(crate) fn catch_up_held(&self, writer: &Connection) -> rusqlite::Result<()> {
+        let before = self.copied.load(Ordering::Relaxed);
+        let Copied { copied, .. } = copy(writer)?;
+        self.copied.store(copied, Ordering::Relaxed);
+        let held = copied.saturating_sub(before);
+        self.counters.copied_held.fetch_add(held.into(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Frames that are not in the file yet.
+    fn backlog(&self) -> u32 {
+        let frames = self.frames.load(Ordering::Relaxed);
+        frames.saturating_sub(self.copied.load(Ordering::Relaxed))
+    }
+
     fn reset_step(&self) -> u32 {
         self.limit.saturating_mul(PASSES_PER_RESET)
     }
 
-    /// Notes for how long the writer was kept from its work.
-    pub(crate) fn paused(&self, pause: Duration) {
-        let pause_us = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+    /// Notes for how long a reset kept the writer from its work, and readers from theirs.
+    pub(crate) fn paused(&self, writer: Duration, readers: Duration) {
+        let us = |pause: Duration| u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         self.counters.pauses.fetch_add(1, Ordering::Relaxed);
-        self.counters.longest_pause_us.fetch_max(pause_us, Ordering::Relaxed);
+        self.counters.longest_pause_us.fetch_max(us(writer), Ordering::Relaxed);
+        self.counters.longest_read_pause_us.fetch_max(us(readers), Ordering::Relaxed);
     }
 
     /// Waits for a pass that is under way, and lets none begin until the guard is dropped. `None`:
@@ -153,4 +232,24 @@ fn copy(connection: &Connection) -> rusqlite::Result<Copied> {
         let count = |column| row.get(column).map(|count: i64| u32::try_from(count).unwrap_or(0));
         Ok(Copied { frames: count(1)?, copied: count(2)? })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_writer_rests_while_a_reset_is_due_and_longer_the_longer_the_wal() {
+        let checkpoints = Checkpoints::new(10);
+        let batch = Duration::from_millis(2);
+        let rest = |frames| {
+            checkpoints.after_batch(frames);
+            checkpoints.rest(batch)
+        };
+        assert_eq!(rest(39), None);
+        assert_eq!(rest(40), Some(batch));
+        assert_eq!(rest(120), Some(3 * batch));
+        assert_eq!(rest(100_000), Some(16 * batch));
+        assert_eq!(rest(2), None, "it was started anew");
+    }
 }

@@ -174,13 +174,18 @@ pub(crate) fn bytes_of(path: &Path) -> Result<u64> {
 pub(crate) fn check_room(path: &Path) -> Result<()> {
     let needed = bytes_of(path)?.saturating_mul(ROOM_FACTOR);
     let directory = directory_of(path);
-    let disk = rustix::fs::statvfs(directory).map_err(|error| io(directory)(error.into()))?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let free = free_bytes(directory)?;
     if free >= needed {
         Ok(())
     } else {
         Err(Error::NoRoom { path: directory.to_owned(), needed, free })
     }
+}
+
+/// What is free on the disk that holds a directory.
+pub(crate) fn free_bytes(directory: &Path) -> Result<u64> {
+    let disk = rustix::fs::statvfs(directory).map_err(|error| io(directory)(error.into()))?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Compares the copy with what `source` reads, and gives it the original's journal mode.

@@ -7,14 +7,15 @@
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
-use crate::job::Ended;
+use crate::job::EndedBatch;
 
 /// Batches whose answers wait; past them the writer answers itself.
 const BATCHES_WAITING_MAX: usize = 64;
 
 #[derive(Clone)]
-pub(crate) struct Courier(Option<mpsc::Sender<Ended>>);
+pub(crate) struct Courier(Option<mpsc::Sender<EndedBatch>>);
 
 impl Courier {
     /// Finds out where it was called.
@@ -24,21 +25,23 @@ impl Courier {
             // Its one thread may be the one that blocks for an answer.
             return Self(None);
         }
-        let (sender, mut receiver) = mpsc::channel::<Ended>(BATCHES_WAITING_MAX);
+        let (sender, mut receiver) = mpsc::channel::<EndedBatch>(BATCHES_WAITING_MAX);
         runtime.spawn(async move {
             while let Some(batch) = receiver.recv().await {
-                drop(batch);
+                batch.answer();
             }
         });
         Self(Some(sender))
     }
 
-    /// Answers every caller of a batch: dropping does.
-    pub(crate) fn deliver(&self, batch: Ended) {
+    /// Answers every caller of a batch.
+    pub(crate) fn deliver(&self, batch: EndedBatch) {
         match &self.0 {
-            // An error gives the batch back, and this drops it.
-            Some(courier) => drop(courier.try_send(batch)),
-            None => drop(batch),
+            Some(courier) => match courier.try_send(batch) {
+                Ok(()) => {}
+                Err(TrySendError::Full(batch) | TrySendError::Closed(batch)) => batch.answer(),
+            },
+            None => batch.answer(),
         }
     }
 }

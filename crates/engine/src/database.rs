@@ -1,7 +1,8 @@
 //! One open database: a bounded queue in front of its writer, and its readers.
 //!
 //! A write joins the queue and, if the database is not scheduled yet, puts it into the ready queue.
-//! A worker then runs one batch, and puts the database back behind the others if more is waiting.
+//! A worker then runs one batch, and puts the database back behind the others if more is waiting;
+//! after a rest, if the writer outruns the checkpoints.
 //!
 //! # Invariants
 //! - A write that was accepted is run and answered, also when the database is closed meanwhile.
@@ -9,15 +10,18 @@
 //!
 //! # Not here
 //! - What happens in a batch → `writer.rs`. Which databases are open → `databases.rs`. What is done
-//!   when nobody writes → `maintain.rs`, `shrink.rs`. Counts → `figures.rs`.
+//!   when nobody writes → `maintain.rs`, `shrink.rs`. How a database recovers after a failed commit
+//!   or flush → `recover.rs`. Counts → `figures.rs`.
 
 mod figures;
 mod maintain;
+mod recover;
 mod shrink;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::{Duration, Instant};
 
 use crate::cache::CacheTotal;
 use crate::checkpoint::Checkpoints;
@@ -26,21 +30,23 @@ use crate::clock;
 use crate::compact;
 use crate::courier::Courier;
 use crate::error::{Error, Result, sqlite};
-use crate::flush::WalFile;
+use crate::flush::{FlushedWal, WalFile};
 use crate::idle::Idle;
-use crate::job::{self, Durability, Ended, Pending, Queued};
+use crate::job::{self, Durability, EndedBatch, Pending, Queued, UnflushedBatch};
 use crate::maintenance::{self, Maintenance, Pages};
 use crate::migrate::{self, Migration};
 use crate::open::{self, Encryption};
+use crate::poison::Poison;
 use crate::profile::{self, Profile};
 use crate::queue::{Queue, Refused};
 use crate::readers::{Reader, Readers, SNAPSHOT_AGE_MAX};
 use crate::ready::Ready;
+use crate::reserve::DiskReserve;
 use crate::session::Session;
 use crate::stats::Counters;
 use crate::transaction::Transaction;
 use crate::upkeep::Upkeep;
-use crate::writer::{Poison, Writer, WriterLimits};
+use crate::writer::{RanTransactions, Writer, WriterLimits};
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
@@ -89,16 +95,20 @@ pub struct Database {
     limits: WriterLimits,
     is_sole_writer: bool,
     queue: Queue<Queued>,
-    /// `None` once closed.
+    /// `None` once closed, and while the database has not recovered.
     writer: Mutex<Option<Writer>>,
+    can_flush: bool,
+    /// When the writer may run its next batch, after one during which it outran the checkpoints.
+    rest_until: Mutex<Option<Instant>>,
     readers: Readers,
     /// Raised when there is something new to see; see `readers.rs`.
     epoch: AtomicU64,
     is_release_due: AtomicBool,
     checkpoints: Checkpoints,
-    wal_file: WalFile,
+    /// `None` with a rollback journal.
+    wal_file: Option<WalFile>,
     /// Committed batches that wait for a flush.
-    flushes: Queue<Ended>,
+    flushes: Queue<UnflushedBatch>,
     poison: Poison,
     counters: Counters,
     maintenance: Maintenance,
@@ -124,6 +134,7 @@ pub(crate) struct Surroundings {
     /// What has happened in all databases.
     pub(crate) totals: Arc<Counters>,
     pub(crate) cache_total: CacheTotal,
+    pub(crate) reserve: Arc<DiskReserve>,
 }
 
 impl Database {
@@ -142,18 +153,20 @@ impl Database {
             readers_count_max,
         } = options;
         compact::remove_left_over(&path)?;
-        let (mut connection, cipher) =
-            open::open_connection(&path, &encryption, profile, false, create)?;
+        let open::Writable { mut connection, cipher, wal_failure } =
+            open::open_writable(&path, &encryption, profile, create)?;
         migrate::migrate(&mut connection, migrations)?;
         let limit = profile::read(&connection, "wal_autocheckpoint");
         let limit = limit.map_err(sqlite("wal_autocheckpoint"))?;
         let limit = limit.parse().expect("SQLite answers with a count");
         let writer = Writer::new(connection, surroundings.cache_total.share())?;
-        let poison = writer.poison_cell();
+        let wal_file = if writer.is_wal() { Some(WalFile::open(&path)?) } else { None };
         let database = Arc::new_cyclic(|this| Self {
-            wal_file: WalFile::of(&path),
+            wal_file,
             flushes: Queue::new(usize::MAX),
-            poison,
+            poison: Poison::default(),
+            can_flush: writer.can_flush(),
+            rest_until: Mutex::default(),
             path,
             cipher,
             encryption,
@@ -174,6 +187,9 @@ impl Database {
         });
         if let Some(writer) = database.writer().as_ref() {
             database.measure_on(writer.connection())?;
+        }
+        if let Some(error) = wal_failure {
+            database.poison(format!("a WAL that was left: {error}"));
         }
         Ok(database)
     }
@@ -214,11 +230,12 @@ impl Database {
         E: From<Error> + Send + 'static,
     {
         let (job, pending) = job::job(durability, transaction);
+        if durability == Durability::Disk && !self.can_flush {
+            job.fail(Error::NeverFlushed { profile: self.profile.name });
+            return pending;
+        }
         match self.queue.push(job) {
-            Ok(true) => {
-                let this = self.this.upgrade().expect("the caller holds it");
-                self.surroundings.ready.push(this);
-            }
+            Ok(true) => self.schedule(self.this.upgrade().expect("the caller holds it")),
             Ok(false) => {}
             Err(refused) => {
                 self.count(|counters| &counters.refused, 1);
@@ -250,14 +267,40 @@ impl Database {
         result
     }
 
-    /// Runs one batch. Says whether more is waiting. Called by the worker that took it from the
-    /// ready queue.
+    /// Runs one batch. Says whether more is waiting and may be run at once. Called by the worker
+    /// that took it from the ready queue.
     pub(crate) fn work(&self) -> bool {
         let mut slot = self.writer();
-        // Closing runs what is queued, so a closed database has nothing to do.
-        let Some(writer) = slot.as_mut() else { return false };
-        self.run_batch(writer);
-        self.queue.end_turn()
+        let rest = self.run_batch(slot.as_mut());
+        drop(slot);
+        let rest = rest.map(|rest| clock::now() + rest.min(self.limits.batch_time_max));
+        *self.rest_until() = rest;
+        let is_waiting = self.queue.end_turn();
+        if is_waiting && rest.is_some() {
+            self.schedule(self.this.upgrade().expect("who runs a batch holds it"));
+            return false;
+        }
+        is_waiting
+    }
+
+    /// Has a batch run, after the writer's rest. Called by whoever the queue tells to.
+    fn schedule(&self, this: Arc<Self>) {
+        let rest_until = *self.rest_until();
+        let Surroundings { ready, upkeep, .. } = &self.surroundings;
+        match rest_until {
+            Some(time) if time > clock::now() => upkeep.resume_at(time, this),
+            _ => ready.push(this),
+        }
+    }
+
+    /// Schedules it after a rest.
+    pub(crate) fn resume(self: Arc<Self>) {
+        let ready = Arc::clone(&self.surroundings.ready);
+        ready.push(self);
+    }
+
+    fn rest_until(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.rest_until.lock().expect("no code panics while it holds this lock")
     }
 
     /// Ends snapshots that nobody has used of late. Called by the upkeep thread.
@@ -273,10 +316,16 @@ impl Database {
 
     /// Copies the WAL into the file while the writer goes on. Called by the upkeep thread.
     pub(crate) fn checkpoint(&self) {
-        let open = || open::connect(&self.path, &self.encryption, self.cipher, self.profile, false);
+        // Of a poisoned database nobody knows what the WAL holds: it stays as it is, for recovery.
+        let open = || {
+            let connect =
+                || open::connect(&self.path, &self.encryption, self.cipher, self.profile, false);
+            if self.poison.is_set() { Ok(None) } else { connect().map(Some) }
+        };
         if let Err(error) = self.checkpoints.pass(open) {
             // The next batch asks for another.
             tracing::warn!(path = %self.path.display(), %error, "checkpoint");
+            self.note_failure("checkpoint", &error);
         }
     }
 
@@ -285,49 +334,74 @@ impl Database {
         self.queue.close();
         self.maintenance.close();
         let mut slot = self.writer();
-        let Some(mut writer) = slot.take() else { return Ok(()) };
-        while self.run_batch(&mut writer) {}
+        while !self.queue.is_empty() {
+            self.run_batch(slot.as_mut());
+        }
         while self.flush() {}
         self.readers.close();
         self.checkpoints.close();
-        writer.close()
+        match slot.take() {
+            None => Ok(()),
+            Some(writer) if self.poison.is_set() => writer.close_as_is(),
+            Some(writer) => writer.close(),
+        }
     }
 
-    /// Runs one batch, if anything waits.
-    fn run_batch(&self, writer: &mut Writer) -> bool {
+    /// Runs one batch, if anything waits. Says how long the writer should rest after it.
+    fn run_batch(&self, writer: Option<&mut Writer>) -> Option<Duration> {
+        let Some(writer) = writer else {
+            self.refuse(self.queue.take(usize::MAX));
+            return None;
+        };
         let jobs = self.queue.take(writer.pace.batch().min(self.limits.batch_count_max));
         if jobs.is_empty() {
-            return false;
+            return None;
         }
         self.reset_wal(writer);
+        if self.poison.is_set() {
+            self.refuse(jobs);
+            return None;
+        }
         let batch = writer.run_batch(jobs, self.limits.batch_time_max);
         // From here on reads see it, and only then may a caller hear of it.
         self.epoch.fetch_add(1, Ordering::Release);
-        let ran_count = batch.ended.len();
         let waiting_count = self.queue.put_back(batch.rest.into_iter());
-        writer.pace.observe(ran_count, waiting_count, batch.run_time, batch.commit_time);
+        writer.pace.observe(batch.ran_count, waiting_count, batch.run_time, batch.commit_time);
         // Before the answers, so that who has one finds it counted.
         self.count(|counters| &counters.transactions, batch.committed_count);
-        self.count(|counters| &counters.failed, ran_count - batch.committed_count);
+        self.count(|counters| &counters.failed, batch.ran_count - batch.committed_count);
         self.count(|counters| &counters.batches, 1);
-        if self.poison.get().is_some() {
-            // Nobody knows what the WAL holds: it stays as it is, for recovery.
-            self.checkpoints.close();
+        if let Some(cause) = batch.poison_cause {
+            self.poison(cause);
         }
-        if batch.needs_flush {
-            self.flush_later(batch.ended);
-        } else {
-            self.surroundings.courier.deliver(batch.ended);
+        if batch.is_disk_full {
+            self.release_reserve();
+        }
+        match batch.transactions {
+            RanTransactions::Unflushed(batch) => self.flush_later(batch),
+            RanTransactions::Ended(batch) => self.surroundings.courier.deliver(batch),
         }
         if self.checkpoints.after_batch(writer.wal_frames()) {
             self.surroundings.upkeep.checkpoint(Weak::clone(&self.this));
         }
         self.watch_idleness();
-        true
+        self.checkpoints.rest(batch.run_time + batch.commit_time)
     }
 
-    fn flush_later(&self, batch: Ended) {
-        // Never full, never closed.
+    /// Answers transactions that cannot run.
+    fn refuse(&self, jobs: Vec<Queued>) {
+        let cause = self.poison.cause();
+        let error = || match &cause {
+            Some(cause) => Error::Poisoned { cause: Arc::clone(cause) },
+            None => Error::Closed,
+        };
+        self.count(|counters| &counters.failed, jobs.len());
+        jobs.iter().for_each(|job| job.fail(error()));
+        self.surroundings.courier.deliver(EndedBatch::new(jobs));
+    }
+
+    fn flush_later(&self, batch: UnflushedBatch) {
+        // Never full, never closed; and a batch that is refused answers with an error.
         if matches!(self.flushes.push(batch), Ok(true)) {
             let this = self.this.upgrade().expect("who runs a batch holds it");
             self.surroundings.flushing.push(this);
@@ -338,44 +412,62 @@ impl Database {
     /// meanwhile. Called by a flushing thread, and when the database is closed.
     pub(crate) fn flush(&self) -> bool {
         let batches = self.flushes.take(usize::MAX);
-        if !batches.is_empty()
-            && self.poison.get().is_none()
-            && let Err(error) = self.wal_file.flush()
-        {
-            let cause = self.poison.get_or_init(|| format!("flush: {error}").into());
-            tracing::error!(%cause, "a database takes no more writes until it is reopened");
-            self.checkpoints.close();
-        }
-        // Also of an earlier flush: one that succeeds after another failed proves nothing.
-        if let Some(cause) = self.poison.get() {
-            let poisoned = || Error::Poisoned { cause: Arc::clone(cause) };
-            let failed: usize = batches.iter().map(|batch| batch.fail(poisoned)).sum();
-            self.count_as_failed(failed);
-        }
-        self.count(|counters| &counters.flushes, usize::from(!batches.is_empty()));
-        for batch in batches {
-            self.surroundings.courier.deliver(batch);
+        if !batches.is_empty() {
+            let flushed = self.flush_wal();
+            self.count(|counters| &counters.flushes, 1);
+            for batch in batches {
+                let ended = match &flushed {
+                    Ok(proof) => batch.acknowledge(proof),
+                    Err(cause) => {
+                        let poisoned = || Error::Poisoned { cause: Arc::clone(cause) };
+                        let (ended, failed_count) = batch.fail(poisoned);
+                        self.count_as_failed(failed_count);
+                        ended
+                    }
+                };
+                self.surroundings.courier.deliver(ended);
+            }
         }
         self.flushes.end_turn()
+    }
+
+    /// One that succeeds after another has failed proves nothing.
+    fn flush_wal(&self) -> Result<FlushedWal, Arc<str>> {
+        if let Some(cause) = self.poison.cause() {
+            return Err(cause);
+        }
+        let file = self.wal_file.as_ref().expect("only what is in a WAL waits for a flush");
+        match file.flush() {
+            Ok(proof) => self.poison.cause().map_or(Ok(proof), Err),
+            Err(error) => Err(self.poison(format!("flush: {error}"))),
+        }
     }
 
     /// Copies the rest of a WAL that has become long, and gets readers out of its way, so that the
     /// next commit starts it anew.
     fn reset_wal(&self, writer: &Writer) {
-        if self.poison.get().is_some() || !self.checkpoints.take_reset() {
+        if self.poison.is_set() || !self.checkpoints.take_reset() {
             return;
         }
         let start = clock::now();
-        // A reader that looks into the WAL keeps its pages from being copied, and where readers
-        // follow on each other, one always does.
-        self.readers.hold(start + SNAPSHOT_AGE_MAX);
-        if let Err(error) = self.checkpoints.catch_up(writer.connection()) {
-            tracing::warn!(path = %self.path.display(), %error, "checkpoint");
+        // All but what readers look at just now, while they go on.
+        let mut copied = self.checkpoints.catch_up(writer.connection());
+        let held_at = clock::now();
+        if copied.is_ok() {
+            // A reader that looks into the WAL keeps its pages from being copied, and where readers
+            // follow on each other, one always does.
+            self.readers.hold(held_at + SNAPSHOT_AGE_MAX);
+            copied = self.checkpoints.catch_up_held(writer.connection());
+            // Snapshots from here on lie in the file alone.
+            self.epoch.fetch_add(1, Ordering::Release);
+            self.readers.resume();
         }
-        // Snapshots from here on lie in the file alone.
-        self.epoch.fetch_add(1, Ordering::Release);
-        self.readers.resume();
-        self.checkpoints.paused(start.elapsed());
+        if let Err(error) = copied.map_err(sqlite("checkpoint")) {
+            tracing::warn!(path = %self.path.display(), %error, "checkpoint");
+            self.note_failure("checkpoint", &error);
+        }
+        let end = clock::now();
+        self.checkpoints.paused(end - start, end - held_at);
     }
 
     fn open_reader(&self) -> Result<Reader> {

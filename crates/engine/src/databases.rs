@@ -110,6 +110,7 @@ impl Databases {
             maintained: Arc::default(),
             totals: Arc::new(stats::Counters::default()),
             cache_total: CacheTotal::default(),
+            reserve: Arc::default(),
         };
         let threads =
             spawn_threads(workers_count, &surroundings).inspect_err(|_| surroundings.stop())?;
@@ -121,6 +122,17 @@ impl Databases {
             surroundings,
             threads: Mutex::new(threads),
         })
+    }
+
+    /// Keeps so many bytes of the disk in that file from here on, for the moment when it is full:
+    /// [`Databases::is_disk_full`]. `false`: it is full already.
+    pub fn keep_reserve(&self, path: PathBuf, bytes: u64) -> Result<bool> {
+        let Surroundings { reserve, upkeep, .. } = &self.surroundings;
+        let has_room = reserve.keep(path, bytes)?;
+        if !has_room {
+            upkeep.refill(Arc::clone(reserve));
+        }
+        Ok(has_room)
     }
 
     /// The database in that file; opened with `options` unless it is open already.
@@ -319,8 +331,9 @@ impl Surroundings {
 
 fn spawn_threads(workers_count: usize, surroundings: &Surroundings) -> Result<Vec<JoinHandle<()>>> {
     let Surroundings { ready, flushing, upkeep, idle, .. } = surroundings;
-    let (upkeep, idle) = (Arc::clone(upkeep), Arc::clone(idle));
-    let upkeep = spawn("upkeep".to_owned(), move || upkeep.run());
+    let (timers, upkeep, idle) = (Arc::clone(upkeep), Arc::clone(upkeep), Arc::clone(idle));
+    let timers = spawn("timers".to_owned(), move || timers.run_timers());
+    let upkeep = spawn("upkeep".to_owned(), move || upkeep.run_slow_tasks());
     let idle = spawn("idle".to_owned(), move || idle.run());
     let workers = (0..workers_count).map(|index| {
         let ready = Arc::clone(ready);
@@ -330,7 +343,7 @@ fn spawn_threads(workers_count: usize, surroundings: &Surroundings) -> Result<Ve
         let flushing = Arc::clone(flushing);
         spawn(format!("flusher-{index}"), move || take_turns(&flushing, index, Database::flush))
     });
-    [upkeep, idle].into_iter().chain(workers).chain(flushers).collect()
+    [timers, upkeep, idle].into_iter().chain(workers).chain(flushers).collect()
 }
 
 /// Gives each database its turn; `turn` says whether it wants another.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rusqlite::ErrorCode;
+
 /// The engine's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -50,12 +52,31 @@ pub enum Error {
         /// What made SQLite give up the batch.
         cause: Arc<str>,
     },
-    /// A commit failed, so what is on the disk is uncertain: no writes until the database is
-    /// reopened.
-    #[error("no writes until the database is reopened: {cause}")]
-    Poisoned {
-        /// How the commit failed.
+    /// The disk is full. Nothing is stored; the same write may succeed when there is room.
+    #[error("the disk is full: {cause}")]
+    DiskFull {
+        /// What SQLite said.
         cause: Arc<str>,
+    },
+    /// A commit, a flush or a checkpoint failed, so what is on the disk is uncertain: a write that
+    /// hears this is stored or not. No more writes until the database has recovered, which it tries
+    /// by itself.
+    #[error("no writes until the database has recovered: {cause}")]
+    Poisoned {
+        /// What failed.
+        cause: Arc<str>,
+    },
+    /// The profile never flushes, so that a write cannot be made durable. Nothing was done.
+    #[error("the profile {profile} never flushes, so no write can be made durable")]
+    NeverFlushed {
+        /// The profile's name.
+        profile: &'static str,
+    },
+    /// SQLite could open the file, or its WAL, only for reading.
+    #[error("{} can only be read", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
     },
     /// There is too little room on the disk for a compact copy. Nothing was done.
     #[error("{} has {free} bytes free, but {needed} are needed", path.display())]
@@ -79,7 +100,8 @@ pub enum Error {
     /// The transaction's closure panicked. It was rolled back alone.
     #[error("the transaction panicked")]
     Panicked,
-    /// The database, or the whole registry, was closed.
+    /// The database, or the whole registry, was closed; or a panic took the batch that a transaction
+    /// was in, which is then stored or not.
     #[error("closed")]
     Closed,
     /// SQLite said no.
@@ -100,15 +122,60 @@ pub enum Error {
     },
 }
 
+impl Error {
+    fn from_sqlite(context: &'static str, source: rusqlite::Error) -> Self {
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => {
+                Self::DiskFull { cause: format!("{context}: {source}").into() }
+            }
+            _ => Self::Sqlite { context, source },
+        }
+    }
+
+    /// Whether the same call may succeed later, when the disk, other processes or the limits of this
+    /// one let it; the database then recovers by itself.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Busy
+            | Self::Closed
+            | Self::DiskFull { .. }
+            | Self::Poisoned { .. }
+            | Self::ReadOnly { .. }
+            | Self::RolledBack { .. } => true,
+            Self::Sqlite { source, .. } => {
+                is_io(source) || source.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+            }
+            Self::Io { source, .. } => {
+                use rustix::io::Errno;
+
+                let errnos = [Errno::MFILE, Errno::NFILE, Errno::IO, Errno::NOSPC, Errno::NOMEM];
+                errnos.iter().any(|errno| source.raw_os_error() == Some(errno.raw_os_error()))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a read, a write or a flush of a file failed in a way that leaves open what is on the
+    /// disk.
+    pub(crate) fn is_io(&self) -> bool {
+        matches!(self, Self::Sqlite { source, .. } if is_io(source))
+    }
+}
+
+/// SQLITE_IOERR, with all that belongs to it.
+pub(crate) fn is_io(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
+}
+
 impl From<rusqlite::Error> for Error {
     fn from(source: rusqlite::Error) -> Self {
-        Self::Sqlite { context: "statement", source }
+        Self::from_sqlite("statement", source)
     }
 }
 
 /// For `map_err`: an SQLite error, with what was being done.
 pub(crate) fn sqlite(context: &'static str) -> impl FnOnce(rusqlite::Error) -> Error {
-    move |source| Error::Sqlite { context, source }
+    move |source| Error::from_sqlite(context, source)
 }
 
 /// For `map_err`: an I/O error, with the path that it is about.

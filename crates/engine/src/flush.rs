@@ -6,8 +6,10 @@
 //!
 //! # Invariants
 //! - A caller who asked for [`crate::Durability::Disk`] hears `Ok` only after a flush that began
-//!   after its commit.
+//!   after its commit: the answer needs a [`FlushedWal`], which nothing else makes.
 //! - A flush that failed poisons the database: nobody knows what of the WAL is on the disk.
+//! - Nothing is opened for a flush. A process that is short of descriptors fails to open a
+//!   database, and never to flush it.
 //!
 //! # Not here
 //! - Rollback journals, and profiles with `synchronous` FULL or above: there the commit flushes →
@@ -17,44 +19,63 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::compact::beside;
 use crate::error::{Result, io};
-use crate::swap::sync_directory;
+use crate::swap::directory_of;
+
+/// Proof that the WAL, as it was when the flush began, is on the disk.
+pub(crate) struct FlushedWal(());
 
 /// A database's WAL, as a file to flush.
 pub(crate) struct WalFile {
     path: PathBuf,
-    /// Opened by the first flush, when a commit has made it. It holds no locks, so a descriptor of
-    /// our own does SQLite's no harm, and it stays the same file until the database gets another.
     /// One flush at a time runs for a database, so nobody waits for this lock.
-    file: Mutex<Option<File>>,
+    files: Mutex<WalDescriptors>,
+}
+
+struct WalDescriptors {
+    /// It holds no locks, so a descriptor of our own does SQLite's no harm; and it stays the same
+    /// file until the database gets another.
+    wal: File,
+    /// Until its first flush: a file that a power loss takes out of its directory holds nothing.
+    directory: Option<File>,
 }
 
 impl WalFile {
-    pub(crate) fn of(database: &Path) -> Self {
-        let mut path = database.as_os_str().to_owned();
-        path.push("-wal");
-        Self { path: path.into(), file: Mutex::default() }
+    /// The WAL of an open database in WAL mode: SQLite makes the file with the first read.
+    pub(crate) fn open(database: &Path) -> Result<Self> {
+        let path = beside(database, "-wal");
+        let files = Mutex::new(WalDescriptors::open(&path)?);
+        Ok(Self { path, files })
+    }
+
+    /// The database has another WAL of the same name.
+    pub(crate) fn reopen(&self) -> Result<()> {
+        let files = WalDescriptors::open(&self.path)?;
+        *self.files.lock().expect(UNPOISONED) = files;
+        Ok(())
     }
 
     /// Returns when the disk has what the file held.
-    pub(crate) fn flush(&self) -> Result<()> {
-        let mut file = self.file.lock().expect("no code panics while it holds this lock");
-        let file = match &mut *file {
-            Some(file) => file,
-            file => file.insert(self.open()?),
-        };
-        file.sync_data().map_err(io(&self.path))
-    }
-
-    /// The database has a new WAL of the same name.
-    pub(crate) fn forget(&self) {
-        *self.file.lock().expect("no code panics while it holds this lock") = None;
-    }
-
-    fn open(&self) -> Result<File> {
-        let file = File::open(&self.path).map_err(io(&self.path))?;
-        // A file that a power loss takes out of its directory holds nothing.
-        sync_directory(&self.path)?;
-        Ok(file)
+    pub(crate) fn flush(&self) -> Result<FlushedWal> {
+        let mut files = self.files.lock().expect(UNPOISONED);
+        if let Some(directory) = &files.directory {
+            directory.sync_all().map_err(io(directory_of(&self.path)))?;
+            files.directory = None;
+        }
+        files.wal.sync_data().map_err(io(&self.path))?;
+        Ok(FlushedWal(()))
     }
 }
+
+impl WalDescriptors {
+    fn open(path: &Path) -> Result<Self> {
+        let directory = directory_of(path);
+        Ok(Self {
+            wal: File::open(path).map_err(io(path))?,
+            directory: Some(File::open(directory).map_err(io(directory))?),
+        })
+    }
+}
+
+const UNPOISONED: &str = "no code panics while it holds this lock";

@@ -13,28 +13,19 @@
 //! # Not here
 //! - What an idle database gets → `maintenance.rs`. What cannot wait for idleness → `upkeep.rs`.
 
-use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, Weak};
-use std::time::{Duration, Instant};
+use std::sync::Weak;
+use std::time::Duration;
 
 use crate::clock;
 use crate::database::Database;
+use crate::delay_queue::DelayQueue;
 
 pub(crate) struct Idle {
     time: Duration,
-    state: Mutex<State>,
-    changed: Condvar,
+    watched: DelayQueue<WatchedDatabase>,
 }
 
-#[derive(Default)]
-struct State {
-    /// In order of their times: all wait equally long.
-    watched: VecDeque<Watched>,
-    is_stopped: bool,
-}
-
-struct Watched {
-    look_at: Instant,
+struct WatchedDatabase {
     /// Batches that had run when it joined the queue.
     batches: u64,
     database: Weak<Database>,
@@ -42,26 +33,19 @@ struct Watched {
 
 impl Idle {
     pub(crate) fn new(time: Duration) -> Self {
-        Self { time, state: Mutex::default(), changed: Condvar::new() }
+        Self { time, watched: DelayQueue::default() }
     }
 
     /// Looks at the database when it may be idle. Its batches so far are `batches`.
     pub(crate) fn watch(&self, batches: u64, database: Weak<Database>) {
         // A time past the clock's end never comes.
         let Some(look_at) = clock::now().checked_add(self.time) else { return };
-        let mut state = self.lock();
-        state.watched.push_back(Watched { look_at, batches, database });
-        let is_first = state.watched.len() == 1;
-        drop(state);
-        // The thread waits for the first.
-        if is_first {
-            self.changed.notify_one();
-        }
+        self.watched.push(look_at, WatchedDatabase { batches, database });
     }
 
     /// The thread's work, until `stop`.
     pub(crate) fn run(&self) {
-        while let Some(Watched { batches, database, .. }) = self.next() {
+        while let Some(WatchedDatabase { batches, database }) = self.watched.next() {
             if let Some(database) = database.upgrade() {
                 database.look_at_idleness(batches);
             }
@@ -69,29 +53,6 @@ impl Idle {
     }
 
     pub(crate) fn stop(&self) {
-        self.lock().is_stopped = true;
-        self.changed.notify_one();
-    }
-
-    fn next(&self) -> Option<Watched> {
-        let mut state = self.lock();
-        loop {
-            if state.is_stopped {
-                return None;
-            }
-            let now = clock::now();
-            let wait = state.watched.front().map(|one| one.look_at.saturating_duration_since(now));
-            state = match wait {
-                None => self.changed.wait(state).expect(UNPOISONED),
-                Some(wait) if wait.is_zero() => return state.watched.pop_front(),
-                Some(wait) => self.changed.wait_timeout(state, wait).expect(UNPOISONED).0,
-            };
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect(UNPOISONED)
+        self.watched.stop();
     }
 }
-
-const UNPOISONED: &str = "no code panics while it holds this lock";

@@ -1,11 +1,13 @@
 //! One write on its way: from its caller to the writer and back, in one allocation.
 //!
 //! A closure, its result and the caller's waker share one `Arc`. The caller's side is [`Pending`];
-//! the writer's is [`Queued`] until the batch has ended, and [`Ended`] after it.
+//! the writer's is [`Queued`] until its batch has committed. Then it is in an [`UnflushedBatch`] if
+//! its caller must not hear of it before a flush, and at last in an [`EndedBatch`].
 //!
 //! # Invariants
-//! - A caller is always answered: a `Queued` that is dropped answers [`Error::Closed`], in `Ended`
-//!   what the closure returned.
+//! - A caller is always answered. Success is told by [`EndedBatch::answer`] alone, and an unflushed
+//!   batch becomes an ended one by the proof of a flush. Whatever is dropped on the way, by a panic
+//!   or a hand-over that is refused, answers [`Error::Closed`].
 //! - An answer is visible before its waker is called, so none is lost.
 //! - The closure runs under no lock that a caller takes.
 
@@ -17,6 +19,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use crate::error::{Error, Result};
+use crate::flush::FlushedWal;
 use crate::sync::{Mutex, MutexGuard};
 use crate::transaction::Transaction;
 
@@ -266,28 +269,39 @@ impl Drop for Queued {
     }
 }
 
-/// Transactions whose batch has ended: what they returned is final. Dropping them answers their
-/// callers.
-pub(crate) struct Ended(Vec<Queued>);
+/// Transactions whose batch has committed, and whose callers must not hear of it before the WAL is
+/// flushed.
+pub(crate) struct UnflushedBatch(Vec<Queued>);
 
-impl Ended {
+impl UnflushedBatch {
     pub(crate) fn new(jobs: Vec<Queued>) -> Self {
         Self(jobs)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    /// After a flush that began after the commit.
+    pub(crate) fn acknowledge(self, _proof: &FlushedWal) -> EndedBatch {
+        EndedBatch(self.0)
     }
 
-    /// Makes every success an error. Returns how many there were.
-    pub(crate) fn fail(&self, error: impl Fn() -> Error) -> usize {
+    /// The flush failed: makes every success an error. Says how many there were.
+    pub(crate) fn fail(self, error: impl Fn() -> Error) -> (EndedBatch, usize) {
         let succeeded = self.0.iter().filter(|job| job.is_ok());
-        succeeded.inspect(|job| job.fail(error())).count()
+        let failed_count = succeeded.inspect(|job| job.fail(error())).count();
+        (EndedBatch(self.0), failed_count)
     }
 }
 
-impl Drop for Ended {
-    fn drop(&mut self) {
+/// Transactions whose batch has ended, with what each caller will hear.
+pub(crate) struct EndedBatch(Vec<Queued>);
+
+impl EndedBatch {
+    /// Nothing of the batch must be flushed before its callers hear of it.
+    pub(crate) fn new(jobs: Vec<Queued>) -> Self {
+        Self(jobs)
+    }
+
+    /// Tells every caller what its closure returned.
+    pub(crate) fn answer(mut self) {
         for job in &mut self.0 {
             if let Some(job) = job.0.take() {
                 job.answer();

@@ -6,6 +6,8 @@
 //! # Invariants
 //! - Versions ascend strictly (asserted).
 //! - A file from a later program is refused, not touched.
+//! - Of two processes that migrate one file at a time, the second finds the version that the first
+//!   has left: it is read in the transaction that changes it.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -28,25 +30,29 @@ pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<(
         "migration versions ascend"
     );
     let Some(last) = migrations.last() else { return Ok(()) };
-    let found = version(db)?;
+    let before = version(db).map_err(sqlite("user_version"))?;
+    for migration in migrations.iter().filter(|migration| migration.version > before) {
+        apply(db, migration).map_err(sqlite("migration"))?;
+    }
+    let found = version(db).map_err(sqlite("user_version"))?;
     if found > last.version {
         return Err(Error::SchemaTooNew { found, known: last.version });
-    }
-    for migration in migrations.iter().filter(|migration| migration.version > found) {
-        apply(db, migration).map_err(sqlite("migration"))?;
     }
     Ok(())
 }
 
+/// Applies one migration, unless another process has done so meanwhile.
 fn apply(db: &mut Connection, migration: &Migration) -> rusqlite::Result<()> {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    tx.execute_batch(migration.sql)?;
-    tx.pragma_update(None, "user_version", migration.version)?;
+    if version(&tx)? < migration.version {
+        tx.execute_batch(migration.sql)?;
+        tx.pragma_update(None, "user_version", migration.version)?;
+    }
     tx.commit()
 }
 
-fn version(db: &Connection) -> Result<u32> {
-    db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(sqlite("user_version"))
+fn version(db: &Connection) -> rusqlite::Result<u32> {
+    db.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
 #[cfg(test)]

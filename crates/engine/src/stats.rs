@@ -28,7 +28,11 @@ pub struct Stats {
     pub checkpoint_pauses: u64,
     /// The longest of these pauses.
     pub checkpoint_pause_max: Duration,
-    /// A commit has failed: no writes until the database is reopened.
+    /// The longest that reads waited in one of them.
+    pub read_pause_max: Duration,
+    /// Pages that were copied in these pauses while reads waited.
+    pub pages_copied_held: u64,
+    /// A commit or a flush has failed: no writes until the database has recovered.
     pub is_poisoned: bool,
 }
 
@@ -61,6 +65,8 @@ pub struct Health {
     /// How long the read has been running that runs longest; zero if none runs. It keeps the WAL
     /// from being started anew.
     pub longest_read: Duration,
+    /// A commit or a flush has failed: no writes until the database has recovered.
+    pub refuses_writes: bool,
     /// What maintenance has done since the database was opened.
     pub maintenance: MaintenanceStats,
     /// How long ago it was last maintained, if it was since it was opened.

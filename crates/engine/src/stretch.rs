@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use rusqlite::{Connection, ffi};
+use rusqlite::{Connection, ErrorCode, ffi};
 
 use crate::clock::Budget;
 use crate::error::{Error, Result, sqlite};
@@ -40,8 +40,18 @@ static SAVEPOINT: Sql = Sql::new("SAVEPOINT engine_transaction");
 static ROLLBACK_TO: Sql = Sql::new("ROLLBACK TO engine_transaction");
 static RELEASE: Sql = Sql::new("RELEASE engine_transaction");
 
-/// An error that is the whole batch's.
-pub(crate) type WholeBatch<T> = Result<T, Arc<str>>;
+/// What made SQLite give up a whole batch.
+pub(crate) struct BatchFailure {
+    pub(crate) cause: Arc<str>,
+    pub(crate) is_disk_full: bool,
+}
+
+impl From<rusqlite::Error> for BatchFailure {
+    fn from(error: rusqlite::Error) -> Self {
+        let is_disk_full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        Self { cause: error.to_string().into(), is_disk_full }
+    }
+}
 
 /// Runs transactions on a connection that has a batch open.
 pub(crate) struct Runner {
@@ -99,7 +109,7 @@ impl Runner {
         jobs: &[Queued],
         progress: &mut Progress,
         time_max: Duration,
-    ) -> WholeBatch<()> {
+    ) -> Result<(), BatchFailure> {
         let mut budget = Budget::new(time_max);
         while progress.ran_count < jobs.len() && !budget.is_spent() {
             let first = progress.ran_count;
@@ -115,11 +125,11 @@ impl Runner {
             }
             let last = first.saturating_add(stretch).min(jobs.len());
             if first > 0 {
-                self.session.run(&SAVEPOINT).map_err(whole_batch)?;
+                self.session.run(&SAVEPOINT)?;
             }
             self.run_stretch(jobs, first..last, progress, &mut budget)?;
             if first > 0 {
-                self.session.run(&RELEASE).map_err(whole_batch)?;
+                self.session.run(&RELEASE)?;
             }
         }
         Ok(())
@@ -139,7 +149,7 @@ impl Runner {
         stretch: Range<usize>,
         progress: &mut Progress,
         budget: &mut Budget,
-    ) -> WholeBatch<()> {
+    ) -> Result<(), BatchFailure> {
         let first = stretch.start;
         let ok_count_before = progress.ok_count;
         for index in stretch {
@@ -170,7 +180,7 @@ impl Runner {
 
     /// Runs what had succeeded once more. A closure that now fails, though nothing before it has
     /// changed, does not depend on the database alone: from there on each gets a savepoint.
-    fn run_again(&self, jobs: &[Queued], first: usize) -> WholeBatch<()> {
+    fn run_again(&self, jobs: &[Queued], first: usize) -> Result<(), BatchFailure> {
         for job in jobs.iter().filter(|job| job.is_ok()) {
             if !matches!(self.run_sharing(job)?, Left::Success) {
                 self.undo(first)?;
@@ -180,33 +190,33 @@ impl Runner {
         Ok(())
     }
 
-    fn run_again_apart(&self, jobs: &[Queued]) -> WholeBatch<()> {
+    fn run_again_apart(&self, jobs: &[Queued]) -> Result<(), BatchFailure> {
         jobs.iter().filter(|job| job.is_ok()).try_for_each(|job| self.run_apart(job).map(drop))
     }
 
     /// Takes back what was written since the undo point of the stretch that began at `first`.
-    fn undo(&self, first: usize) -> WholeBatch<()> {
+    fn undo(&self, first: usize) -> Result<(), BatchFailure> {
         let undone = if first == 0 {
             self.session.run(&ROLLBACK).and_then(|()| self.session.run(&BEGIN))
         } else {
             self.session.run(&ROLLBACK_TO)
         };
-        undone.map_err(whole_batch)
+        Ok(undone?)
     }
 
     /// Runs one transaction in a savepoint of its own.
-    fn run_apart(&self, job: &Queued) -> WholeBatch<Left> {
-        self.session.run(&SAVEPOINT).map_err(whole_batch)?;
+    fn run_apart(&self, job: &Queued) -> Result<Left, BatchFailure> {
+        self.session.run(&SAVEPOINT)?;
         let left = self.run_one(job)?;
         if matches!(left, Left::Remains | Left::Nothing) {
-            self.session.run(&ROLLBACK_TO).map_err(whole_batch)?;
+            self.session.run(&ROLLBACK_TO)?;
         }
-        self.session.run(&RELEASE).map_err(whole_batch)?;
+        self.session.run(&RELEASE)?;
         Ok(left)
     }
 
     /// Runs one transaction that shares its undo point with others.
-    fn run_sharing(&self, job: &Queued) -> WholeBatch<Left> {
+    fn run_sharing(&self, job: &Queued) -> Result<Left, BatchFailure> {
         let had_savepoints = self.closures.has_savepoints.load(Ordering::Relaxed);
         let left = self.run_one(job)?;
         let has_savepoints = self.closures.has_savepoints.load(Ordering::Relaxed);
@@ -214,7 +224,7 @@ impl Runner {
     }
 
     /// Runs one transaction. An error here is the whole batch's.
-    fn run_one(&self, job: &Queued) -> WholeBatch<Left> {
+    fn run_one(&self, job: &Queued) -> Result<Left, BatchFailure> {
         self.session.with(|transaction| {
             transaction.start();
             self.closures.is_running.store(true, Ordering::Relaxed);
@@ -222,19 +232,25 @@ impl Runner {
             self.closures.is_running.store(false, Ordering::Relaxed);
             let connection = transaction.untouched();
             if connection.is_autocommit() {
-                return Err("SQLite rolled back the whole transaction".into());
+                let is_disk_full =
+                    sqlite3mc_sys::last_error(connection).code == ErrorCode::DiskFull;
+                let cause = "SQLite rolled back the whole transaction".into();
+                return Err(BatchFailure { cause, is_disk_full });
             }
             if is_ok && self.has_foreign_keys {
                 let is_violated = sqlite3mc_sys::has_deferred_violation(connection);
-                if is_violated.map_err(whole_batch)? {
+                if is_violated? {
                     job.fail(deferred_violation());
                     is_ok = false;
                 }
             }
-            Ok(match (is_ok, transaction.may_have_written()) {
-                (true, _) => Left::Success,
-                (false, false) => Left::Nothing,
-                (false, true) => Left::Remains,
+            // Asked after a failure only: for inserts that are ignored it costs a statement.
+            Ok(if is_ok {
+                Left::Success
+            } else if transaction.may_have_written() {
+                Left::Remains
+            } else {
+                Left::Nothing
             })
         })
     }
@@ -261,11 +277,6 @@ impl ClosureWatch {
             _ => Authorization::Allow,
         }
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn whole_batch(error: rusqlite::Error) -> Arc<str> {
-    error.to_string().into()
 }
 
 fn deferred_violation() -> Error {

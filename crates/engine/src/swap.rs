@@ -39,13 +39,18 @@ pub(crate) struct DirectoryLock(#[expect(dead_code, reason = "held for its lock"
 impl DirectoryLock {
     /// While a database in it is opened. Waits for a swap, which takes milliseconds. `None`: this
     /// file system has no such locks, so that nobody swaps here either.
-    pub(crate) fn shared(database: &Path) -> Option<Self> {
-        let directory = File::open(directory_of(database)).ok()?;
-        directory.lock_shared().ok()?;
-        Some(Self(directory))
+    pub(crate) fn shared(database: &Path) -> Result<Option<Self>> {
+        let path = directory_of(database);
+        let directory = File::open(path).map_err(io(path))?;
+        match directory.lock_shared() {
+            Ok(()) => Ok(Some(Self(directory))),
+            Err(error) if is_unsupported(&error) => Ok(None),
+            Err(error) => Err(io(path)(error)),
+        }
     }
 
-    /// For a swap. [`Error::Busy`] if others go on opening databases until then.
+    /// For a swap, or while a database is created. [`Error::Busy`] if others go on opening
+    /// databases until then.
     pub(crate) fn alone(database: &Path, until: Instant) -> Result<Self> {
         let path = directory_of(database);
         let directory = File::open(path).map_err(io(path))?;
@@ -168,6 +173,14 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
+/// Whether the file system has no locks of this kind. Anything else, as too few descriptors, passes.
+pub(crate) fn is_unsupported(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+
+    let unsupported = [Errno::OPNOTSUPP, Errno::NOSYS, Errno::NOLCK, Errno::INVAL];
+    unsupported.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

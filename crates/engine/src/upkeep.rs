@@ -1,104 +1,102 @@
-//! What happens to a database besides its writes: a thread that moves WALs into their files and
-//! ends snapshots that nobody uses any more.
+//! What happens to databases besides their writes, on two threads: one for what may take long
+//! (moving WALs into their files, recovering), one for what is done at once when its time has come
+//! (ending snapshots that nobody uses, giving a slowed writer its next turn).
 //!
 //! # Invariants
-//! - A database stands in each queue at most once (its own flags say so).
+//! - A database stands in each queue at most once for each kind of task (its own flags say so).
 //! - A database that is closed meanwhile is skipped.
 //!
 //! # Not here
-//! - When a database wants which → `checkpoint.rs`, `readers.rs`.
+//! - When a database wants which → `checkpoint.rs`, `readers.rs`, `database/recover.rs`.
 
-use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, Weak};
-use std::time::Instant;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::database::Database;
+use crate::delay_queue::DelayQueue;
+use crate::reserve::DiskReserve;
+
+/// How often it is looked for room on a disk that was full.
+const ROOM_POLL: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 pub(crate) struct Upkeep {
-    state: Mutex<State>,
-    changed: Condvar,
+    slow: DelayQueue<SlowTask>,
+    timers: DelayQueue<TimerTask>,
 }
 
-#[derive(Default)]
-struct State {
-    checkpoints: VecDeque<Weak<Database>>,
-    /// In order of their times: all wait equally long.
-    releases: VecDeque<(Instant, Weak<Database>)>,
-    is_stopped: bool,
-}
-
-enum Task {
+enum SlowTask {
     Checkpoint(Weak<Database>),
-    Release(Weak<Database>),
+    Recover(Weak<Database>),
+    RefillReserve(Arc<DiskReserve>),
+}
+
+enum TimerTask {
+    ReleaseSnapshots(Weak<Database>),
+    /// Holds the database: with work queued, it must not be closed to make room.
+    ResumeWriter(Arc<Database>),
 }
 
 impl Upkeep {
     /// Moves the database's WAL into its file soon.
     pub(crate) fn checkpoint(&self, database: Weak<Database>) {
-        self.lock().checkpoints.push_back(database);
-        self.changed.notify_one();
+        self.slow.push(clock::now(), SlowTask::Checkpoint(database));
+    }
+
+    /// Tries to recover the database at that time.
+    pub(crate) fn recover_at(&self, time: Instant, database: Weak<Database>) {
+        self.slow.push(time, SlowTask::Recover(database));
+    }
+
+    /// Refills the reserve when there is room again.
+    pub(crate) fn refill(&self, reserve: Arc<DiskReserve>) {
+        self.slow.push(clock::now() + ROOM_POLL, SlowTask::RefillReserve(reserve));
     }
 
     /// Ends the database's unused snapshots at that time.
     pub(crate) fn release_at(&self, time: Instant, database: Weak<Database>) {
-        let mut state = self.lock();
-        state.releases.push_back((time, database));
-        let is_first = state.releases.len() == 1;
-        drop(state);
-        // The thread waits for the first.
-        if is_first {
-            self.changed.notify_one();
+        self.timers.push(time, TimerTask::ReleaseSnapshots(database));
+    }
+
+    /// Schedules the database's next batch at that time.
+    pub(crate) fn resume_at(&self, time: Instant, database: Arc<Database>) {
+        self.timers.push(time, TimerTask::ResumeWriter(database));
+    }
+
+    /// The work of the thread for what may take long, until `stop`.
+    pub(crate) fn run_slow_tasks(&self) {
+        while let Some(task) = self.slow.next() {
+            match task {
+                SlowTask::Checkpoint(database) => {
+                    database.upgrade().inspect(|database| database.checkpoint());
+                }
+                SlowTask::Recover(database) => {
+                    database.upgrade().inspect(|database| database.recover());
+                }
+                SlowTask::RefillReserve(reserve) => {
+                    if !reserve.refill() {
+                        self.refill(reserve);
+                    }
+                }
+            }
         }
     }
 
-    /// The thread's work, until `stop`.
-    pub(crate) fn run(&self) {
-        while let Some(task) = self.next() {
+    /// The work of the other thread, until `stop`.
+    pub(crate) fn run_timers(&self) {
+        while let Some(task) = self.timers.next() {
             match task {
-                Task::Checkpoint(database) => {
-                    database.upgrade().inspect(|database| database.checkpoint());
-                }
-                Task::Release(database) => {
+                TimerTask::ReleaseSnapshots(database) => {
                     database.upgrade().inspect(|database| database.release_snapshots());
                 }
+                TimerTask::ResumeWriter(database) => database.resume(),
             }
         }
     }
 
     pub(crate) fn stop(&self) {
-        self.lock().is_stopped = true;
-        self.changed.notify_one();
-    }
-
-    fn next(&self) -> Option<Task> {
-        let mut state = self.lock();
-        loop {
-            if state.is_stopped {
-                return None;
-            }
-            if let Some(database) = state.checkpoints.pop_front() {
-                return Some(Task::Checkpoint(database));
-            }
-            let wait = state
-                .releases
-                .front()
-                .map(|(time, _)| time.saturating_duration_since(clock::now()));
-            state = match wait {
-                None => self.changed.wait(state).expect(UNPOISONED),
-                Some(wait) if wait.is_zero() => {
-                    let (_, database) = state.releases.pop_front()?;
-                    return Some(Task::Release(database));
-                }
-                Some(wait) => self.changed.wait_timeout(state, wait).expect(UNPOISONED).0,
-            };
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect(UNPOISONED)
+        self.slow.stop();
+        self.timers.stop();
     }
 }
-
-const UNPOISONED: &str = "no code panics while it holds this lock";

@@ -5,10 +5,12 @@
 //! - *committed*: each caller gets its closure's result; those that failed or panicked left nothing
 //!   behind.
 //! - *rolled back*: SQLite gave up the transaction (disk full, `ON CONFLICT ROLLBACK`), or refused
-//!   the commit with BUSY before it wrote. Nothing is stored, every success becomes an error, the
-//!   next batch may succeed.
+//!   the commit with BUSY before it wrote, or with FULL: of a commit that fails in a WAL the last
+//!   frame is missing, so nobody reads the others, and the next commit overwrites them. Nothing is
+//!   stored, every success becomes an error, the next batch may succeed.
 //! - *poisoned*: the commit failed in any other way. What is on the disk is uncertain, so nothing
-//!   is tried again: an fsync that failed once may succeed the second time without having written.
+//!   is tried again before the database has recovered: an fsync that failed once may succeed the
+//!   second time without having written.
 //!
 //! # Invariants
 //! - A caller hears `Ok` only after the commit that holds its transaction, and what it hears is
@@ -20,8 +22,8 @@
 //!   the file → `checkpoint.rs`.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rusqlite::hooks::Wal;
@@ -30,11 +32,11 @@ use rusqlite::{Connection, ErrorCode};
 use crate::cache::CacheShare;
 use crate::clock;
 use crate::error::{Error, Result, sqlite};
-use crate::job::{Durability, Ended, Queued};
+use crate::job::{Durability, EndedBatch, Queued, UnflushedBatch};
 use crate::pace::Pace;
 use crate::profile;
 use crate::session::Session;
-use crate::stretch::{Progress, Runner};
+use crate::stretch::{BatchFailure, Progress, Runner};
 use crate::transaction::Sql;
 
 /// The limits of one database's writer.
@@ -62,6 +64,7 @@ impl Default for WriterLimits {
 enum Ending {
     Committed,
     Busy,
+    DiskFull(Arc<str>),
     RolledBack(Arc<str>),
     Poisoned(Arc<str>),
 }
@@ -71,47 +74,64 @@ impl Ending {
         match self {
             Self::Committed => {}
             Self::Busy => job.fail(Error::Busy),
+            Self::DiskFull(cause) => job.fail(Error::DiskFull { cause: Arc::clone(cause) }),
             Self::RolledBack(cause) => job.fail(Error::RolledBack { cause: Arc::clone(cause) }),
             Self::Poisoned(cause) => job.fail(Error::Poisoned { cause: Arc::clone(cause) }),
         }
     }
 }
 
-/// A batch that has ended.
-pub(crate) struct Batch {
-    /// What ran; dropping these answers the callers.
-    pub(crate) ended: Ended,
-    /// How many of them are stored.
+impl From<BatchFailure> for Ending {
+    fn from(failure: BatchFailure) -> Self {
+        let BatchFailure { cause, is_disk_full } = failure;
+        if is_disk_full { Self::DiskFull(cause) } else { Self::RolledBack(cause) }
+    }
+}
+
+/// A batch after its commit, or its failure.
+pub(crate) struct RanBatch {
+    pub(crate) transactions: RanTransactions,
+    pub(crate) ran_count: usize,
+    /// How many of them are committed.
     pub(crate) committed_count: usize,
     /// What did not have its turn.
     pub(crate) rest: Vec<Queued>,
-    /// Whether `ended` must not be answered before the WAL is flushed.
-    pub(crate) needs_flush: bool,
+    /// Why the database must recover before the next batch, if it must.
+    pub(crate) poison_cause: Option<Arc<str>>,
+    pub(crate) is_disk_full: bool,
     pub(crate) run_time: Duration,
     pub(crate) commit_time: Duration,
 }
 
+/// What ran.
+pub(crate) enum RanTransactions {
+    /// It is committed, and nobody may hear of it before the WAL is flushed.
+    Unflushed(UnflushedBatch),
+    /// Its callers may hear what came of it.
+    Ended(EndedBatch),
+}
+
 pub(crate) struct Writer {
     cache: CacheShare,
+    is_wal: bool,
     synchronous: Synchronous,
     runner: Runner,
     pub(crate) pace: Pace,
     /// How long the WAL was after the last commit.
     wal_frames: Arc<AtomicU32>,
-    poison: Poison,
 }
-
-/// How a commit or a flush failed, once one has. The writer and those who flush share it.
-pub(crate) type Poison = Arc<OnceLock<Arc<str>>>;
 
 /// `PRAGMA synchronous`: what the profile set, and what is set at present. 2 is FULL.
 struct Synchronous {
     base: u8,
     present: u8,
-    /// Whether others flush the WAL after the commit (`flush.rs`), so that it need not.
+    /// Whether others flush the WAL after the commit (`flush.rs`), so that it need not. Checkpoints
+    /// flush the file then: below NORMAL they do not.
     is_flushed_after: bool,
 }
 
+const SYNCHRONOUS_OFF: u8 = 0;
+const SYNCHRONOUS_NORMAL: u8 = 1;
 const SYNCHRONOUS_FULL: u8 = 2;
 
 pub(crate) static BEGIN: Sql = Sql::new("BEGIN IMMEDIATE");
@@ -127,7 +147,7 @@ impl Writer {
         let base = number("synchronous")?;
         let journal_mode = profile::read(&connection, "journal_mode");
         let is_wal = journal_mode.map_err(sqlite("journal_mode"))? == "wal";
-        let is_flushed_after = is_wal && base < SYNCHRONOUS_FULL;
+        let is_flushed_after = is_wal && base == SYNCHRONOUS_NORMAL;
         let has_foreign_keys = number("foreign_keys")? != 0;
         let wal_frames = Arc::new(AtomicU32::new(0));
         let frames = Arc::clone(&wal_frames);
@@ -141,15 +161,24 @@ impl Writer {
             runner: Runner::new(connection, has_foreign_keys)?,
             cache,
             pace: Pace::default(),
+            is_wal,
             synchronous: Synchronous { base, present: base, is_flushed_after },
             wal_frames,
-            poison: Poison::default(),
         })
+    }
+
+    /// Whether the profile ever flushes, so that it can make a write durable.
+    pub(crate) fn can_flush(&self) -> bool {
+        self.synchronous.base > SYNCHRONOUS_OFF
+    }
+
+    pub(crate) fn is_wal(&self) -> bool {
+        self.is_wal
     }
 
     /// Runs a batch: all of `jobs`, or as many as have their turn in `time_max`, or until SQLite
     /// has rolled it back.
-    pub(crate) fn run_batch(&mut self, jobs: Vec<Queued>, time_max: Duration) -> Batch {
+    pub(crate) fn run_batch(&mut self, jobs: Vec<Queued>, time_max: Duration) -> RanBatch {
         let start = clock::now();
         let durability = jobs.iter().map(Queued::durability).max().unwrap_or(Durability::Os);
         let mut progress = Progress::default();
@@ -160,7 +189,7 @@ impl Writer {
                 run_time = start.elapsed();
                 match ran {
                     Ok(()) => self.commit(),
-                    Err(cause) => self.roll_back(cause),
+                    Err(failure) => self.roll_back(failure),
                 }
             }
             Err(ending) => {
@@ -172,20 +201,32 @@ impl Writer {
         self.cache.measure(self.runner.session.connection());
         let mut ran = jobs;
         let rest = ran.split_off(progress.ran_count);
-        let committed_count = if matches!(ending, Ending::Committed) {
-            progress.ok_count
-        } else {
-            for job in &ran {
-                ending.tell(job);
-            }
-            0
-        };
+        let is_committed = matches!(ending, Ending::Committed);
+        if !is_committed {
+            ran.iter().for_each(|job| ending.tell(job));
+        }
+        let committed_count = if is_committed { progress.ok_count } else { 0 };
         let commit_time = start.elapsed().saturating_sub(run_time);
         let needs_flush = committed_count > 0
             && durability == Durability::Disk
             && self.synchronous.is_flushed_after;
-        let ended = Ended::new(ran);
-        Batch { ended, committed_count, rest, needs_flush, run_time, commit_time }
+        RanBatch {
+            ran_count: ran.len(),
+            committed_count,
+            transactions: if needs_flush {
+                RanTransactions::Unflushed(UnflushedBatch::new(ran))
+            } else {
+                RanTransactions::Ended(EndedBatch::new(ran))
+            },
+            rest,
+            is_disk_full: matches!(ending, Ending::DiskFull(_)),
+            poison_cause: match ending {
+                Ending::Poisoned(cause) => Some(cause),
+                _ => None,
+            },
+            run_time,
+            commit_time,
+        }
     }
 
     pub(crate) fn connection(&self) -> &Connection {
@@ -197,31 +238,22 @@ impl Writer {
         self.wal_frames.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn poison_cell(&self) -> Poison {
-        Arc::clone(&self.poison)
-    }
-
-    /// Goes on with another's connection, and closes its own as it is.
-    pub(crate) fn replace_by(&mut self, mut other: Self) {
-        other.poison = Arc::clone(&self.poison);
-        other.pace = std::mem::take(&mut self.pace);
-        *self = other;
-    }
-
-    /// Moves the WAL into the database and closes. A poisoned writer leaves both as they are for
-    /// recovery.
+    /// Moves the WAL into the database and closes.
     pub(crate) fn close(self) -> Result<()> {
         let connection = self.runner.session.into_connection();
-        if self.poison.get().is_some() {
-            let no_checkpoint = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
-            connection.set_db_config(no_checkpoint, true).map_err(sqlite("close"))?;
-        } else {
-            // Passive, so as not to wait for a reader; closing the last connection removes the WAL.
-            connection
-                .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
-                .map_err(sqlite("checkpoint"))?;
-        }
-        connection.close().map_err(|(_, source)| Error::Sqlite { context: "close", source })
+        // Passive, so as not to wait for a reader; closing the last connection removes the WAL.
+        connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+            .map_err(sqlite("checkpoint"))?;
+        close(connection)
+    }
+
+    /// Closes, and leaves database and WAL as they are, for recovery.
+    pub(crate) fn close_as_is(self) -> Result<()> {
+        let connection = self.runner.session.into_connection();
+        let no_checkpoint = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        connection.set_db_config(no_checkpoint, true).map_err(sqlite("close"))?;
+        close(connection)
     }
 
     fn session(&self) -> &Session {
@@ -229,15 +261,13 @@ impl Writer {
     }
 
     fn begin(&mut self, durability: Durability) -> Result<(), Ending> {
-        if let Some(cause) = self.poison.get() {
-            return Err(Ending::Poisoned(Arc::clone(cause)));
-        }
-        self.set_synchronous(durability).and_then(|()| self.session().run(&BEGIN)).map_err(
-            |error| match error.sqlite_error_code() {
-                Some(ErrorCode::DatabaseBusy) => Ending::Busy,
-                _ => Ending::RolledBack(error.to_string().into()),
-            },
-        )
+        let begun = self.set_synchronous(durability).and_then(|()| self.session().run(&BEGIN));
+        begun.map_err(|error| match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy) => Ending::Busy,
+            // The file has moved away, or its index is another process's: opening it anew may help.
+            Some(ErrorCode::ReadOnly) => Ending::Poisoned(format!("begin: {error}").into()),
+            _ => BatchFailure::from(error).into(),
+        })
     }
 
     /// SQLite does not change it inside a transaction, so the whole batch gets what its strictest
@@ -256,30 +286,33 @@ impl Writer {
         Ok(())
     }
 
-    fn commit(&mut self) -> Ending {
+    fn commit(&self) -> Ending {
         match self.session().run(&COMMIT) {
             Ok(()) => Ending::Committed,
-            // Another process reads a database that is not in WAL mode. Nothing has been written.
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                self.roll_back(error.to_string().into())
-            }
-            Err(error) => self.poison(format!("commit: {error}").into()),
+            Err(error) => match error.sqlite_error_code() {
+                // Another process reads a database that is not in WAL mode. Nothing has been
+                // written.
+                Some(ErrorCode::DatabaseBusy) => self.roll_back(error.into()),
+                Some(ErrorCode::DiskFull) if self.is_wal => self.roll_back(error.into()),
+                _ => self.give_up(format!("commit: {error}")),
+            },
         }
     }
 
-    fn roll_back(&mut self, cause: Arc<str>) -> Ending {
+    fn roll_back(&self, failure: BatchFailure) -> Ending {
         match self.end_transaction() {
-            Ok(()) => Ending::RolledBack(cause),
-            Err(error) => self.poison(format!("rollback: {error}, after: {cause}").into()),
+            Ok(()) => failure.into(),
+            Err(error) => {
+                Ending::Poisoned(format!("rollback: {error}, after: {}", failure.cause).into())
+            }
         }
     }
 
-    fn poison(&mut self, cause: Arc<str>) -> Ending {
-        tracing::error!(%cause, "a database takes no more writes until it is reopened");
+    fn give_up(&self, cause: String) -> Ending {
         if let Err(error) = self.end_transaction() {
             tracing::error!(%error, "rollback after a failed commit");
         }
-        Ending::Poisoned(Arc::clone(self.poison.get_or_init(|| cause)))
+        Ending::Poisoned(cause.into())
     }
 
     fn end_transaction(&self) -> rusqlite::Result<()> {
@@ -289,6 +322,10 @@ impl Writer {
             self.session().run(&ROLLBACK)
         }
     }
+}
+
+fn close(connection: Connection) -> Result<()> {
+    connection.close().map_err(|(_, source)| Error::Sqlite { context: "close", source })
 }
 
 #[cfg(test)]

@@ -49,6 +49,7 @@ codes! {
     AdminDisabled "admin_disabled" 403 false "The server was started without an operator's token (warren serve --admin-token-file).",
     Busy "busy" 503 true "The vault's queue is full.",
     ClockDrift "clock_drift" 422 false "A message is stamped more than five minutes ahead of the server's clock.",
+    DiskFull "disk_full" 507 true "The server's disk is full; nothing was stored.",
     Internal "internal" 500 true "A fault of the server; its log says more.",
     InvalidLogin "invalid_login" 400 false "A login is 1 to 64 letters, digits and . _ @ + -, beginning with a letter or digit.",
     InvalidName "invalid_name" 400 false "A device's name has at most 200 characters.",
@@ -64,7 +65,7 @@ codes! {
     TimestampConflict "timestamp_conflict" 409 false "A timestamp is known with another content: two devices share a node id, as copies of one file do.",
     TooLarge "too_large" 413 false "The request is over a limit, which the message names.",
     TooManyAttempts "too_many_attempts" 429 true "Too many failed logins; Retry-After says when to try again.",
-    Unavailable "unavailable" 503 true "The server is stopping, or the vault refuses writes until it is reopened.",
+    Unavailable "unavailable" 503 true "The server is stopping, or its disk has failed and the vault recovers.",
     UnsupportedMediaType "unsupported_media_type" 415 false "The body must be application/json or application/x-protobuf.",
     WrongPassword "wrong_password" 401 false "No account has this login and this password.",
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use accounts::{Accounts, Session};
 use engine::Databases;
-use sync_store::{Files, Postgres, Quota, Vaults};
+use protocol::ErrorCode;
+use sync_store::{DataLock, Files, Postgres, Quota, Vaults};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
@@ -30,6 +31,9 @@ const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
 /// Of all bodies that are read and decoded at one time, whatever the number of connections: 1 GiB.
 const BODIES_KIB_MAX: u32 = 1 << 20;
 
+/// What is kept free on the disk of the data directory: enough for the checkpoint of a long WAL.
+const RESERVE_BYTES: u64 = 16 << 20;
+
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) accounts: Accounts,
@@ -47,12 +51,16 @@ pub(crate) struct App {
     comparisons: Arc<Semaphore>,
     /// KiB of bodies that there is room for.
     bodies: Arc<Semaphore>,
+    /// Last: given back when all else is closed.
+    _lock: DataLock,
 }
 
 impl App {
     /// `postgres` has the vaults, if the configuration names one.
     pub(crate) fn open(config: Config, postgres: Option<Postgres>) -> Result<Self> {
+        let lock = DataLock::take(&config.data, "warren serve")?;
         let databases = Arc::new(Databases::start(config.databases)?);
+        databases.keep_reserve(config.data.join("reserve"), RESERVE_BYTES)?;
         let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
         let accounts = accounts.with_clients_max(config.limits.clients_max);
         let files = || Files::new(Arc::clone(&databases), config.data.clone());
@@ -74,6 +82,7 @@ impl App {
             accounts,
             databases,
             vaults,
+            _lock: lock,
         })
     }
 
@@ -90,6 +99,16 @@ impl App {
             Ok(room) => Ok(room.expect("nobody closes the semaphore")),
             Err(_elapsed) => Err(Overload::Busy("too many large requests are under way")),
         }
+    }
+
+    /// Refuses what stores new data in the vaults' files while the disk is full: what room there is
+    /// belongs to checkpoints and deletions.
+    pub(crate) fn check_disk(&self) -> Result<(), Refusal> {
+        if self.is_disk_full() { Err(Refusal::of(ErrorCode::DiskFull)) } else { Ok(()) }
+    }
+
+    pub(crate) fn is_disk_full(&self) -> bool {
+        matches!(self.vaults, Vaults::Files(_)) && self.databases.is_disk_full()
     }
 
     /// Whether this is the operator's token. Guesses are slowed by address.

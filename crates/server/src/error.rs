@@ -3,7 +3,8 @@
 //! # Invariants
 //! - What a refusal says to its caller is written here; an internal error's own text stays in the
 //!   log.
-//! - A refused request has stored nothing.
+//! - A refused request has stored nothing; but for `unavailable` after a failed flush, which leaves
+//!   open what the disk has.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -120,7 +121,8 @@ impl From<engine::Error> for Refusal {
         match error {
             E::Busy => Self::of(ErrorCode::Busy),
             E::Closed => Self::new(ErrorCode::Unavailable, "the server is stopping"),
-            E::Poisoned { .. } => Self::caused(ErrorCode::Unavailable, error),
+            E::DiskFull { .. } => Self::caused(ErrorCode::DiskFull, error),
+            error if error.is_temporary() => Self::caused(ErrorCode::Unavailable, error),
             error => Self::internal(error),
         }
     }

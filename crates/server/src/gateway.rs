@@ -82,6 +82,11 @@ impl Services {
         self.0.room(bytes).await
     }
 
+    /// Whether what stores new data is to be refused: the disk is full.
+    pub fn is_disk_full(&self) -> bool {
+        self.0.is_disk_full()
+    }
+
     /// Milliseconds since 1970.
     pub fn now_ms(&self) -> u64 {
         clock::now_ms()

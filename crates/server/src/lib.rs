@@ -27,6 +27,7 @@ mod listeners;
 mod metrics;
 mod openapi;
 mod origin;
+mod readiness;
 mod respond;
 mod router;
 mod site;

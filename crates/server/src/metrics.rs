@@ -24,6 +24,7 @@ use crate::app::App;
 use crate::handlers::admin::vault_of;
 use crate::metrics::totals::Totals;
 pub(crate) use crate::metrics::totals::{DURATION_BOUNDS_S, Seen};
+use crate::readiness::Readiness;
 
 /// How often samples are folded into their buckets, so that they do not pile up when nobody
 /// scrapes.
@@ -84,6 +85,9 @@ impl Metrics {
         self.set("warren_databases_open", app.databases.open_count());
         self.set("warren_cache_bytes", app.databases.cache_bytes());
         self.set("warren_listeners", app.listeners.count());
+        let Readiness { disk_full, accounts_refuse_writes, .. } = Readiness::of(app);
+        self.set("warren_disk_full", disk_full.into());
+        self.set("warren_accounts_refuse_writes", accounts_refuse_writes.into());
         self.set_totals(app.databases.totals());
         self.set_maintenance(app.databases.maintenance());
         let health = app.databases.health().into_iter();

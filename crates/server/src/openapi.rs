@@ -39,6 +39,8 @@ pub(crate) const BODY: &[ErrorCode] = &[
     ErrorCode::TooLarge,
     ErrorCode::UnsupportedMediaType,
 ];
+/// Why a call that stores something may be refused.
+pub(crate) const STORING: &[ErrorCode] = &[ErrorCode::DiskFull];
 /// Why a call with the operator's token may be refused.
 pub(crate) const OPERATOR: &[ErrorCode] =
     &[ErrorCode::AdminDisabled, ErrorCode::InvalidToken, ErrorCode::TooManyAttempts];

@@ -87,6 +87,35 @@ pub fn has_deferred_violation(db: &Connection) -> rusqlite::Result<bool> {
     Ok(status(db, ffi::SQLITE_DBSTATUS_DEFERRED_FKS)? != 0)
 }
 
+/// What the last call on this connection that failed has answered, if none has succeeded since.
+pub fn last_error(db: &Connection) -> ffi::Error {
+    // SAFETY: the handle is valid and this thread's alone, as in `unlock`.
+    ffi::Error::new(unsafe { ffi::sqlite3_extended_errcode(db.handle()) })
+}
+
+/// Flushes the main database's file to the disk, as a checkpoint does at its end. Through SQLite's
+/// own descriptor: to close another one of the same file would give up the locks that this
+/// process's connections hold on it.
+pub fn flush_file(db: &Connection) -> rusqlite::Result<()> {
+    let mut file: *mut ffi::sqlite3_file = std::ptr::null_mut();
+    // SAFETY: the handle is valid and this thread's alone, as in `unlock`; this operation writes
+    // one pointer, to where `file` lives.
+    let code = unsafe {
+        ffi::sqlite3_file_control(
+            db.handle(),
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_FILE_POINTER,
+            (&raw mut file).cast(),
+        )
+    };
+    check(code)?;
+    // SAFETY: an open database's file is an open file of its VFS until the connection is closed,
+    // and its methods are null only if it is not open.
+    let sync = unsafe { file.as_ref().and_then(|file| file.pMethods.as_ref()?.xSync) };
+    // SAFETY: as above.
+    sync.map_or(Ok(()), |sync| check(unsafe { sync(file, ffi::SQLITE_SYNC_NORMAL) }))
+}
+
 /// The memory that this connection's page caches hold.
 pub fn cache_bytes(db: &Connection) -> rusqlite::Result<usize> {
     let bytes = status(db, ffi::SQLITE_DBSTATUS_CACHE_USED)?;

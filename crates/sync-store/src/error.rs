@@ -33,6 +33,10 @@ pub enum Error {
     /// The gateway would not have it. Nothing of the request is stored.
     #[error("declined: {0}")]
     Declined(Cause),
+    /// Not all pieces of a blob are there that a record was to name. Nothing of the request is
+    /// stored.
+    #[error("another upload has taken this one's place")]
+    BlobIncomplete,
     /// The database server has too much to do, or another transaction was in the way: try again.
     #[error("PostgreSQL is busy: {}", chain(&**.0))]
     Busy(Cause),
@@ -44,6 +48,13 @@ pub enum Error {
     /// finds all messages' contents that are so, `rebuild` drops them.
     #[error("{what} does not open: {source}")]
     Unreadable { what: String, source: OpenError },
+    /// Another process has the data directory.
+    #[error("{} is in use by {holder}", path.display())]
+    DataInUse {
+        path: PathBuf,
+        /// A command, and its process.
+        holder: String,
+    },
     /// A copy of a vault is not equal to it.
     #[error("the copy differs: {what}")]
     CopyDiffers { what: String },
@@ -59,6 +70,9 @@ pub enum Error {
     /// The database refused.
     #[error(transparent)]
     Engine(#[from] engine::Error),
+    /// The data directory cannot be made, or its accounts not be opened.
+    #[error(transparent)]
+    Accounts(#[from] accounts::Error),
     /// The operating system refused.
     #[error("{}: {source}", path.display())]
     Io {

@@ -2,9 +2,11 @@
 //! protocol.
 //!
 //! A gateway keeps a *record* in the vault, bytes that only it reads, which change in the
-//! transaction that stores messages; and *blobs*, in pieces, so that nobody needs to hold one in
-//! memory. Which blobs count is for the record to say: pieces are written first, the record last,
-//! and what no record speaks of is removed when somebody gets to it.
+//! transaction that stores messages; and a *blob*, in pieces, so that nobody needs to hold one in
+//! memory. Which blob counts is for the record to say: pieces are written first, and the record
+//! last, in a transaction that finds all pieces of its blob there and removes those of all others.
+//! So a blob that a record names is whole, whoever else writes one at the same time, and whatever
+//! becomes of the answer.
 
 use std::sync::Arc;
 
@@ -83,8 +85,23 @@ pub trait GatewayStore: Send + Sync {
     /// All pieces that there are, in order.
     async fn pieces(&self) -> Result<Vec<PieceId>>;
 
-    /// Removes the pieces of all blobs but one.
-    async fn remove_pieces(&self, but: Option<BlobId>) -> Result<()>;
+    /// Writes the record that `amend` makes, and that names `blob`; from then on no other blob has
+    /// pieces. All or nothing; answers when it is on the disk.
+    ///
+    /// [`crate::Error::BlobIncomplete`] if not all pieces of the blob are there: another process
+    /// has replaced the vault's blob since they were written.
+    async fn replace_blob(&self, blob: WholeBlob, amend: Amend) -> Result<Exchanged>;
+
+    /// Removes the pieces of a blob. Only for one that no record names, nor will.
+    async fn remove_blob(&self, blob: BlobId) -> Result<()>;
+}
+
+/// A blob all of whose pieces were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WholeBlob {
+    pub id: BlobId,
+    /// Numbers from 0 to below this.
+    pub pieces_count: u32,
 }
 
 /// What an [`GatewayStore::exchange`] found and left.

@@ -20,6 +20,7 @@
 
 mod batch;
 mod client;
+mod data_lock;
 mod error;
 mod gateway;
 mod reconcile;
@@ -32,8 +33,9 @@ mod vaults;
 
 pub use batch::Batch;
 pub use client::{Client, Seen};
+pub use data_lock::DataLock;
 pub use error::{Cause, Error, Result, TIMESTAMPS_NAMED_MAX};
-pub use gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded};
+pub use gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, WholeBlob};
 
 pub use postgres::{Postgres, plproxy_sql, schema_sql};
 pub use reconcile::{Claim, Finding, Holds, reconcile};

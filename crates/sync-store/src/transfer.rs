@@ -66,8 +66,10 @@ async fn copy_clients(from: &Vault, to: &Vault) -> Result<()> {
 async fn copy_pieces(from: &Vault, to: &Vault) -> Result<()> {
     let pieces = from.pieces().await?;
     // In order, both.
-    if to.pieces().await?.iter().any(|piece| pieces.binary_search(piece).is_err()) {
-        to.remove_pieces(None).await?;
+    for piece in to.pieces().await? {
+        if pieces.binary_search(&piece).is_err() {
+            to.remove_blob(piece.blob).await?;
+        }
     }
     for id in pieces {
         let Some(content) = from.piece(id).await? else { continue };

@@ -58,6 +58,7 @@ export interface Syncing {
 /** What another try may mend, without anybody doing anything. */
 const PASSING: ReadonlySet<string> = new Set([
   "busy",
+  "disk_full",
   "internal",
   "storage_busy",
   "timeout",

@@ -62,6 +62,9 @@ pub(crate) enum Fault {
     Timeout,
     #[error("busy")]
     Busy,
+    /// Nothing of the request is stored.
+    #[error("disk-full")]
+    DiskFull,
     /// For the log only.
     #[error("{0}")]
     Internal(Cause),
@@ -100,6 +103,7 @@ impl Fault {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
             Self::NotAFile | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         }
@@ -108,7 +112,7 @@ impl Fault {
     fn body(&self) -> Response {
         let reason = self.to_string();
         match self {
-            Self::Text(_) | Self::Timeout | Self::Busy => {
+            Self::Text(_) | Self::Timeout | Self::Busy | Self::DiskFull => {
                 ([(CONTENT_TYPE, REASON)], Body::from(reason)).into_response()
             }
             Self::Page(..) | Self::TooLarge => page(&reason),
@@ -173,7 +177,11 @@ impl From<accounts::Error> for Fault {
 impl From<engine::Error> for Fault {
     fn from(error: engine::Error) -> Self {
         match error {
-            engine::Error::Busy | engine::Error::Closed => Self::Busy,
+            engine::Error::DiskFull { .. } => Self::DiskFull,
+            error if error.is_temporary() => {
+                tracing::warn!(%error, "Actual's app is to try again");
+                Self::Busy
+            }
             error => Self::internal(error),
         }
     }
@@ -187,7 +195,7 @@ impl From<sync_store::Error> for Fault {
                 Ok(fault) => *fault,
                 Err(cause) => Self::Internal(cause),
             },
-            E::Busy(_) | E::Unavailable(_) => Self::Busy,
+            E::BlobIncomplete | E::Busy(_) | E::Unavailable(_) => Self::Busy,
             E::Engine(error) => error.into(),
             error => Self::internal(error),
         }

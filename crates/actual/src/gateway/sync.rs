@@ -91,6 +91,7 @@ impl Exchange {
     /// Stores what came, and answers what was there before.
     async fn store(self, batch: Batch, start: Option<Timestamp>) -> Result<Response, Fault> {
         let Self { gate, vault, asked } = self;
+        gate.check_disk()?;
         let echoes: Vec<_> = batch.timestamps().collect();
         // Where nothing can be asked for, nothing is found.
         let first = start.unwrap_or(Timestamp::ZERO);

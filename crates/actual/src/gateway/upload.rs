@@ -1,8 +1,11 @@
 //! Budget files on their way into a vault, piece by piece.
 //!
 //! # Invariants
-//! - A file is there when its record says so, and then all its pieces are: the record comes last.
-//! - One upload of a budget at a time: the next one removes what a broken one left.
+//! - A file is there when its record says so, and then all its pieces are: the record comes last,
+//!   in a transaction that finds them and removes those of the file before it.
+//! - A failed upload removes its own pieces only where no record can name them. An error that leaves
+//!   open whether the record was written leaves them to the next upload.
+//! - One upload of a budget at a time in this process. Of two processes the later record counts.
 //! - No file is in memory as a whole.
 //!
 //! # Not here
@@ -19,7 +22,7 @@ use bytes::BytesMut;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 use server::Services;
-use sync_store::{Amend, Batch, BlobId, PieceId, Vault};
+use sync_store::{Amend, BlobId, Error, PieceId, Vault, WholeBlob};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use uuid::Uuid;
 
@@ -135,6 +138,7 @@ fn decode(text: &str) -> Option<String> {
 }
 
 pub(crate) async fn upload(State(gate): State<Arc<Gate>>, request: Request) -> Result<Said, Fault> {
+    gate.check_disk()?;
     let session = gate.session(request.headers(), None).await?;
     let upload = Upload::of(request.headers())?;
     let id = session.unlocked.child_named(&upload.file_id);
@@ -144,31 +148,55 @@ pub(crate) async fn upload(State(gate): State<Arc<Gate>>, request: Request) -> R
         check_upload(&open.budget, upload.group_id.as_deref(), &upload.key)?;
     }
     let body = raw(&gate, request, Fault::NotAFile).await?;
-    let kept = found.as_ref().and_then(|open| open.budget.file);
     let vault = match found {
         Some(open) => open.vault,
         None => gate.add_vault(&session, id).await?,
     };
     let blob = BlobId::generate();
-    let stored = async {
-        let bytes = gate.receive(&vault, blob, body).await?;
-        let file = BudgetFile { blob: blob.get(), bytes, modified_ms: gate.services.now_ms() };
-        let exchanged = vault.exchange(Batch::default(), upload.amend(file)).await?;
-        let written = Budget::decode_record(&exchanged.record)?;
-        Ok(written.ok_or_else(|| Fault::internal("a record that was not written"))?.0)
+    let received = match gate.receive(&vault, blob, body).await {
+        Ok(received) => received,
+        Err(fault) => {
+            discard(&vault, blob).await;
+            return Err(fault);
+        }
     };
-    let stored: Result<Budget, Fault> = stored.await;
-    // Of the file that was there before, or of the one that did not get there. If this fails, the
-    // next upload sees to it.
-    let kept =
-        if stored.is_ok() { Some(blob) } else { kept.and_then(|file| BlobId::new(file.blob)) };
-    if let Err(error) = vault.remove_pieces(kept).await {
-        tracing::warn!(%error, "removing a budget's former file");
+    let modified_ms = gate.services.now_ms();
+    let file = BudgetFile { blob: blob.get(), bytes: received.bytes, modified_ms };
+    let whole = WholeBlob { id: blob, pieces_count: received.pieces_count };
+    let exchanged = match vault.replace_blob(whole, upload.amend(file)).await {
+        Ok(exchanged) => exchanged,
+        Err(error) => {
+            if matches!(error, Error::Declined(_)) {
+                discard(&vault, blob).await;
+            }
+            return Err(error.into());
+        }
+    };
+    let written = Budget::decode_record(&exchanged.record)?;
+    let (budget, _) = written.ok_or_else(|| Fault::internal("a record that was not written"))?;
+    Ok(Said(json!({"status": "ok", "groupId": budget.group_id})))
+}
+
+/// Removes the pieces of a blob that no record names, nor will. If this fails, the next upload sees
+/// to it.
+async fn discard(vault: &Vault, blob: BlobId) {
+    if let Err(error) = vault.remove_blob(blob).await {
+        tracing::warn!(%error, "removing what a broken upload has left");
     }
-    Ok(Said(json!({"status": "ok", "groupId": stored?.group_id})))
+}
+
+/// A body, in pieces.
+struct ReceivedBlob {
+    bytes: u64,
+    pieces_count: u32,
 }
 
 impl Gate {
+    /// Refuses what would store something while the disk is full.
+    pub(crate) fn check_disk(&self) -> Result<(), Fault> {
+        if self.services.is_disk_full() { Err(Fault::DiskFull) } else { Ok(()) }
+    }
+
     async fn add_vault(&self, session: &Session, id: VaultId) -> Result<Vault, Fault> {
         let (account, vault) = (session.unlocked.account, id.clone());
         let add = move |services: &Services| services.accounts().add_child(account, &vault);
@@ -176,8 +204,13 @@ impl Gate {
         self.open(&session.unlocked.child(&id)).await
     }
 
-    /// Writes a body's pieces; returns its length.
-    async fn receive(&self, vault: &Vault, blob: BlobId, mut body: Body) -> Result<u64, Fault> {
+    /// Writes a body's pieces.
+    async fn receive(
+        &self,
+        vault: &Vault,
+        blob: BlobId,
+        mut body: Body,
+    ) -> Result<ReceivedBlob, Fault> {
         let (mut buffer, mut bytes, mut number) = (BytesMut::new(), 0, 0);
         loop {
             let data = next(self, &mut body).await?;
@@ -193,7 +226,7 @@ impl Gate {
                 number += 1;
             }
             if is_end {
-                return Ok(bytes);
+                return Ok(ReceivedBlob { bytes, pieces_count: number });
             }
         }
     }

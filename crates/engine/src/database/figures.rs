@@ -1,5 +1,6 @@
 //! What a database tells about itself: counts since it was opened, and how its files are.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -26,8 +27,17 @@ impl Database {
             checkpoint_pause_max: Duration::from_micros(
                 wal.longest_pause_us.load(Ordering::Relaxed),
             ),
-            is_poisoned: self.poison.get().is_some(),
+            read_pause_max: Duration::from_micros(
+                wal.longest_read_pause_us.load(Ordering::Relaxed),
+            ),
+            pages_copied_held: wal.copied_held.load(Ordering::Relaxed),
+            is_poisoned: self.poison.is_set(),
         }
+    }
+
+    /// Why it takes no writes, if it does not, until it has recovered.
+    pub fn refuses_writes(&self) -> Option<Arc<str>> {
+        self.poison.cause()
     }
 
     /// How its files are. Opens nothing and waits for nobody: pages are those that were last
@@ -40,6 +50,7 @@ impl Database {
             free_pages: pages.free,
             wal_bytes: beside(&self.path, "-wal").metadata().map_or(0, |wal| wal.len()),
             longest_read: self.readers.longest(clock::now()),
+            refuses_writes: self.poison.is_set(),
             maintenance: self.maintenance.counters.stats(),
             maintenance_age: self.maintenance.age(),
         }

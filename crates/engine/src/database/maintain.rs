@@ -8,7 +8,6 @@
 //! - Nothing of it runs once a write has come, until the database is idle again.
 //! - A poisoned database is left as it is.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -40,13 +39,12 @@ const INSTRUCTIONS_PER_LOOK: i32 = 1_000;
 
 /// The turn that a worker would have; nothing is written meanwhile. What waits is scheduled when it
 /// is dropped.
-pub(super) struct Turn<'a>(&'a Database);
+pub(super) struct Turn<'a>(pub(super) &'a Database);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if self.0.queue.end_turn() {
-            let database = self.0.this.upgrade().expect("who maintains it holds it");
-            self.0.surroundings.ready.push(database);
+            self.0.schedule(self.0.this.upgrade().expect("who maintains it holds it"));
         }
     }
 }
@@ -64,9 +62,12 @@ impl Database {
         let result = self.run_maintenance(batches, &mut done);
         self.maintenance.end(done);
         self.surroundings.maintained.add(done);
-        match result {
-            Err(error) if !is_way_given(&error) && !self.is_wanted(batches) => Err(error),
-            _ => Ok(done),
+        let Err(error) = result else { return Ok(done) };
+        if is_way_given(&error) || self.is_wanted(batches) {
+            self.check_unpoisoned().map(|()| done)
+        } else {
+            self.note_failure("maintenance", &error);
+            Err(error)
         }
     }
 
@@ -160,14 +161,14 @@ impl Database {
 
     /// Something more important than maintenance has come since `batches`.
     pub(super) fn is_wanted(&self, batches: u64) -> bool {
-        self.batches() != batches || !self.queue.is_empty() || self.maintenance.is_closing()
+        self.batches() != batches
+            || !self.queue.is_empty()
+            || self.maintenance.is_closing()
+            || self.poison.is_set()
     }
 
     pub(super) fn check_unpoisoned(&self) -> Result<()> {
-        match self.poison.get() {
-            None => Ok(()),
-            Some(cause) => Err(Error::Poisoned { cause: Arc::clone(cause) }),
-        }
+        self.poison.cause().map_or(Ok(()), |cause| Err(Error::Poisoned { cause }))
     }
 
     /// Interrupts what runs on this connection when something more important comes.
@@ -222,7 +223,7 @@ impl Database {
             }
             before = after;
             if step % STEPS_PER_CHECKPOINT == 0 {
-                copy_wal(db)?;
+                open::copy_wal(db)?;
             }
         }
         Ok(())
@@ -234,7 +235,7 @@ impl Database {
         }
         // A pass would stand in the way.
         let Some(_passes) = self.checkpoints.keep_off() else { return Ok(false) };
-        copy_wal(db)?;
+        open::copy_wal(db)?;
         let Some(_turn) = self.take_turn() else { return Ok(false) };
         self.check_unpoisoned()?;
         let _held = self.hold_readers();
@@ -282,11 +283,6 @@ impl Drop for HeldReaders<'_> {
         self.0.epoch.fetch_add(1, Ordering::Release);
         self.0.readers.resume();
     }
-}
-
-/// Copies what the WAL holds into the file, as far as readers let it.
-fn copy_wal(db: &Connection) -> Result<()> {
-    db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sqlite("checkpoint"))
 }
 
 /// Another connection was faster, or wants the connection's place.

@@ -6,22 +6,20 @@
 //!
 //! # Invariants
 //! - Nothing was committed between the beginning of the copy and the swap.
-//! - After the swap the writer and all readers have the new file open, or the database is poisoned.
+//! - After the swap the writer and all readers have the file open that has the name then, or the
+//!   database is poisoned.
 //!
 //! # Not here
 //! - Why the swap needs all of this → `swap.rs`.
 
-use std::sync::atomic::Ordering;
-
 use rusqlite::Connection;
 
+use crate::clock;
 use crate::compact::{Copy, Opening};
 use crate::error::{Error, Result};
 use crate::maintenance::Pages;
 use crate::readers::SNAPSHOT_AGE_MAX;
 use crate::swap::{self, Alone, DirectoryLock};
-use crate::writer::Writer;
-use crate::{clock, open};
 
 use super::Database;
 
@@ -34,7 +32,7 @@ pub(super) struct Seen {
 }
 
 /// The flushers' turn: nothing of the WAL is being flushed.
-struct FlushTurn<'a>(&'a Database);
+pub(super) struct FlushTurn<'a>(pub(super) &'a Database);
 
 impl Drop for FlushTurn<'_> {
     fn drop(&mut self) {
@@ -82,7 +80,7 @@ impl Database {
             return Err(Error::Busy);
         }
         let mut slot = self.writer();
-        let writer = slot.as_mut().ok_or(Error::Closed)?;
+        let writer = slot.as_ref().ok_or(Error::Closed)?;
         let directory = DirectoryLock::alone(&self.path, clock::now() + SNAPSHOT_AGE_MAX)?;
         // None is opened any more; one that was open for a moment is closed by then.
         let alone = Alone::take(writer.connection(), clock::now() + SNAPSHOT_AGE_MAX)?;
@@ -91,24 +89,17 @@ impl Database {
         }
         alone.empty_wal()?;
         let replaced = alone.replace_by(copy, &directory);
+        // It still has locks on the old file, which may have kept its name.
+        drop(slot.take());
         drop(directory);
-        self.reopen(writer).inspect_err(|error| {
-            let cause = format!("reopening after compaction: {error}");
-            tracing::error!(%cause, "a database takes no more writes until it is reopened");
-            self.poison.get_or_init(|| cause.into());
-        })?;
+        match self.open_writer() {
+            Ok(writer) => *slot = Some(writer),
+            Err(error) => {
+                self.poison(format!("opening after compaction: {error}"));
+                return Err(error);
+            }
+        }
         replaced?;
-        self.measure_on(writer.connection())
-    }
-
-    /// Gives the writer a connection to the file that has the name now.
-    fn reopen(&self, writer: &mut Writer) -> Result<()> {
-        let connection =
-            open::connect(&self.path, &self.encryption, self.cipher, self.profile, false)?;
-        writer.replace_by(Writer::new(connection, self.surroundings.cache_total.share())?);
-        self.wal_file.forget();
-        self.checkpoints.restart();
-        self.epoch.fetch_add(1, Ordering::Release);
-        Ok(())
+        self.measure_on(slot.as_ref().expect("just opened").connection())
     }
 }

@@ -24,7 +24,7 @@ fn sum(database: &Database) -> i64 {
 }
 
 #[test]
-fn a_failed_commit_poisons_until_the_database_is_reopened() {
+fn a_failed_commit_poisons_until_the_database_has_recovered() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
     let databases = Databases::start(Limits::default()).unwrap();
@@ -41,6 +41,19 @@ fn a_failed_commit_poisons_until_the_database_is_reopened() {
     assert_eq!((stats.transactions, stats.failed), (1, 2));
     assert_eq!(sum(&database), 1, "reads go on");
 
+    wait_for_recovery(&database);
+    insert(&database, 8).wait().unwrap();
+    assert_eq!(sum(&database), 9);
+}
+
+#[test]
+fn a_poisoned_database_that_is_closed_and_opened_takes_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(&path, options).unwrap();
+    insert(&database, 1).wait().unwrap();
+    database.poison("a flush failed");
     databases.close(&path).unwrap();
     let error = insert(&database, 8).wait().unwrap_err();
     assert!(matches!(error, Error::Closed), "{error}");
@@ -48,6 +61,79 @@ fn a_failed_commit_poisons_until_the_database_is_reopened() {
     assert!(!Arc::ptr_eq(&database, &reopened));
     insert(&reopened, 16).wait().unwrap();
     assert_eq!(sum(&reopened), 17);
+}
+
+#[test]
+fn a_database_recovers_when_the_long_read_that_has_it_open_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(&path, options).unwrap();
+    insert(&database, 1).wait().unwrap();
+    let recovered = database.read::<_, Error>(|db| {
+        db.query_row("SELECT sum(x) FROM t", [], |_| Ok(()))?;
+        database.poison("a flush failed");
+        Ok(database.try_recover())
+    });
+    assert!(matches!(recovered.unwrap(), Err(Error::Busy)));
+    assert!(database.refuses_writes().is_some());
+    insert(&database, 2).wait().unwrap_err();
+    database.try_recover().unwrap();
+    insert(&database, 4).wait().unwrap();
+    assert_eq!(sum(&database), 5);
+}
+
+#[test]
+fn what_recovers_has_nothing_left_in_its_wal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(&path, options).unwrap();
+    (0..100).for_each(|x| insert(&database, x).wait().unwrap());
+    database.poison("a flush failed");
+    database.try_recover().unwrap();
+    let wal = directory.path().join("a.db-wal");
+    assert_eq!(wal.metadata().unwrap().len(), 0);
+    assert_eq!(sum(&database), 4_950);
+}
+
+#[test]
+fn a_wal_that_was_left_is_moved_into_the_file_before_anything_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(&path, options).unwrap();
+    (0..100).for_each(|x| insert(&database, x).wait().unwrap());
+    // As a killed process leaves them.
+    let killed = directory.path().join("killed.db");
+    for suffix in ["", "-wal"] {
+        let file = |path: &std::path::Path| crate::compact::beside(path, suffix);
+        std::fs::copy(file(&path), file(&killed)).unwrap();
+    }
+    let wal = directory.path().join("killed.db-wal");
+    assert!(wal.metadata().unwrap().len() > 0);
+    let reopened = databases.open(&killed, options).unwrap();
+    assert_eq!(wal.metadata().unwrap().len(), 0);
+    assert_eq!(sum(&reopened), 4_950);
+}
+
+#[test]
+fn a_batch_that_is_not_handed_over_to_be_flushed_is_not_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let databases = Databases::start(Limits::default()).unwrap();
+    let database = databases.open(&path, options).unwrap();
+    database.flushes.close();
+    let error = insert(&database, 1).wait().unwrap_err();
+    assert!(matches!(error, Error::Closed), "{error}");
+}
+
+fn wait_for_recovery(database: &Database) {
+    let until = crate::clock::now() + std::time::Duration::from_secs(60);
+    while database.refuses_writes().is_some() {
+        assert!(crate::clock::now() < until, "it recovers by itself");
+        std::thread::yield_now();
+    }
 }
 
 #[test]
@@ -184,7 +270,7 @@ fn a_poisoned_database_is_not_swapped() {
     let db = database.connect_for_maintenance(batches).unwrap();
     let (copy, seen) = database.compact(&db, batches).unwrap();
     drop(db);
-    database.poison.get_or_init(|| "a flush failed".into());
+    database.poison("a flush failed");
     let swapped = database.swap(copy, seen).map(drop);
     assert!(matches!(swapped, Err(Error::Poisoned { .. })));
     assert_eq!(sum(&database), 1);

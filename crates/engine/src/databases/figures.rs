@@ -47,6 +47,22 @@ impl Databases {
         databases.map(|database| (database.path().to_owned(), database.health())).collect()
     }
 
+    /// The open databases that take no writes until they have recovered, each with the cause.
+    pub fn refusing(&self) -> Vec<(PathBuf, Arc<str>)> {
+        let databases = self.all_opened();
+        let databases = databases.iter().filter_map(Weak::upgrade);
+        databases
+            .filter_map(|database| Some((database.path().to_owned(), database.refuses_writes()?)))
+            .collect()
+    }
+
+    /// Whether the disk is full: a write found it so, and there is not enough room again. Whoever
+    /// stores new data should refuse to, so that the reserve serves checkpoints and deletions.
+    /// Always false unless a reserve is kept.
+    pub fn is_disk_full(&self) -> bool {
+        self.surroundings.reserve.is_released()
+    }
+
     /// What maintenance has done, to all databases, also to those that are closed.
     pub fn maintenance(&self) -> MaintenanceStats {
         self.surroundings.maintained.stats()

@@ -1,8 +1,14 @@
 //! Migrations through `Databases::open`.
 
-use engine::{Error, Migration};
+use std::path::PathBuf;
+use std::process::{Child, Command};
 
-use crate::{encryption, fixture, options};
+use engine::{Databases, Durability, Error, Limits, Migration};
+
+use crate::{encryption, fixture, number, options};
+
+/// Set in the children: the database's path.
+const DATABASE: &str = "ENGINE_TEST_MIGRATIONS_DATABASE";
 
 const ONE: Migration = Migration { version: 1, sql: "CREATE TABLE a (x)" };
 const TWO: Migration = Migration { version: 2, sql: "ALTER TABLE a ADD COLUMN y" };
@@ -32,4 +38,40 @@ fn a_file_is_migrated_forward_and_never_back() {
         engine::open_connection(&path, &encryption(), engine::Profile::SERVER, true, false)
             .unwrap();
     assert_eq!(crate::number(&db, "PRAGMA user_version"), 2);
+}
+
+#[test]
+fn any_two_processes_may_open_a_fresh_database_at_once() {
+    const PROCESSES: usize = 4;
+    for _ in 0..10 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        let start = |_| -> Child {
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            let child = child.args(["migrations::child", "--exact", "--quiet"]);
+            child.env(DATABASE, &path).spawn().unwrap()
+        };
+        let children: Vec<_> = (0..PROCESSES).map(start).collect();
+        for mut child in children {
+            assert!(child.wait().unwrap().success());
+        }
+        let (db, _) =
+            engine::open_connection(&path, &encryption(), engine::Profile::SERVER, true, false)
+                .unwrap();
+        assert_eq!(number(&db, "SELECT count(*) FROM a"), PROCESSES as i64);
+        assert_eq!(number(&db, "PRAGMA auto_vacuum"), 2, "what only an empty file takes");
+    }
+}
+
+/// One of the processes; without its variable, as in an ordinary run, it has nothing to do.
+#[test]
+fn child() {
+    let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
+    let databases = Databases::start(Limits::default()).unwrap();
+    let options = || options(|options| options.migrations = &[ONE, TWO]);
+    let database = databases.open(&path, options).unwrap();
+    let insert = database.write::<_, Error, _>(Durability::Disk, |db| {
+        Ok(db.execute("INSERT INTO a VALUES (1, 2)", []).map(drop)?)
+    });
+    insert.wait().unwrap();
 }

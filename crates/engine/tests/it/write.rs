@@ -114,10 +114,25 @@ fn a_full_disk_acknowledges_nothing_of_what_ran() {
         Ok(())
     });
     assert!(matches!(first, Err(Error::RolledBack { .. })), "{first:?}");
-    assert!(matches!(middle, Err(Error::Sqlite { .. })), "{middle:?}");
+    assert!(matches!(middle, Err(Error::DiskFull { .. })), "{middle:?}");
     last.unwrap();
     assert_eq!(sum(&database), 4);
     assert!(!database.stats().is_poisoned);
+}
+
+#[test]
+fn a_profile_that_never_flushes_refuses_to_make_a_write_durable() {
+    let fixture = fixture();
+    let database = fixture.open_with("a.db", |options| {
+        options.profile = engine::Profile::by_name("synchronous-off").unwrap();
+    });
+    insert(&database, 1).wait().unwrap();
+    let durable = database.write::<_, Error, _>(Durability::Disk, |db| {
+        Ok(db.execute("INSERT INTO t (x) VALUES (2)", []).map(drop)?)
+    });
+    let error = durable.wait().unwrap_err();
+    assert!(matches!(error, Error::NeverFlushed { profile: "synchronous-off" }), "{error}");
+    assert_eq!(sum(&database), 1);
 }
 
 #[test]

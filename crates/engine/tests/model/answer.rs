@@ -1,12 +1,14 @@
 //! One transaction between its caller and the writer (`job.rs`).
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::Poll;
 
 use loom::thread;
 
 use crate::error::{Error, Result};
-use crate::job::{Durability, Ended, Pending, Queued, job};
+use crate::flush::FlushedWal;
+use crate::job::{Durability, EndedBatch, Pending, Queued, UnflushedBatch, job};
 use crate::seen::Seen;
 use crate::transaction::Transaction;
 use crate::{Alarm, check, is_ready, poll, wait};
@@ -17,7 +19,7 @@ fn queue(closure: impl Fn() -> Result<u32> + Send + 'static) -> (Queued, Pending
 
 fn run(queued: Queued) {
     queued.run(&Transaction::default());
-    drop(Ended::new(vec![queued]));
+    EndedBatch::new(vec![queued]).answer();
 }
 
 /// A task may be polled by one executor and then by another; the last one that asked counts.
@@ -94,7 +96,7 @@ fn a_batch_answers_each_of_its_callers() {
         let writer = thread::spawn(move || {
             first.run(&Transaction::default());
             second.run(&Transaction::default());
-            drop(Ended::new(vec![first, second]));
+            EndedBatch::new(vec![first, second]).answer();
         });
         assert!(matches!(wait(of_second), Err(Error::Busy)));
         assert_eq!(caller.join().unwrap().unwrap(), 1);
@@ -108,6 +110,38 @@ fn what_never_ran_is_answered() {
         let (queued, pending) = queue(|| Ok(7));
         let writer = thread::spawn(move || drop(queued));
         assert!(matches!(wait(pending), Err(Error::Closed)));
+        writer.join().unwrap();
+    });
+}
+
+/// As after a panic between commit and flush: nobody is told that it is on the disk.
+#[test]
+fn a_batch_that_is_dropped_before_its_flush_answers_an_error() {
+    check(|| {
+        let (queued, pending) = queue(|| Ok(7));
+        let writer = thread::spawn(move || {
+            queued.run(&Transaction::default());
+            let batch = UnflushedBatch::new(vec![queued]);
+            let panicked = std::panic::catch_unwind(AssertUnwindSafe(move || {
+                let _batch = batch;
+                std::panic::resume_unwind(Box::new("between commit and flush"));
+            }));
+            panicked.unwrap_err();
+        });
+        assert!(matches!(wait(pending), Err(Error::Closed)));
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_flushed_batch_answers_what_was_returned() {
+    check(|| {
+        let (queued, pending) = queue(|| Ok(7));
+        let writer = thread::spawn(move || {
+            queued.run(&Transaction::default());
+            UnflushedBatch::new(vec![queued]).acknowledge(&FlushedWal).answer();
+        });
+        assert_eq!(wait(pending).unwrap(), 7);
         writer.join().unwrap();
     });
 }

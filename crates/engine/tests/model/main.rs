@@ -32,6 +32,11 @@ mod error {
     pub(crate) use engine::{Error, Result};
 }
 
+mod flush {
+    /// Stands for the engine's, which only a flush makes.
+    pub(crate) struct FlushedWal;
+}
+
 mod sync {
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 }

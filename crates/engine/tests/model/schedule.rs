@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loom::thread::{self, JoinHandle};
 
 use crate::error::{Error, Result};
-use crate::job::{Durability, Ended, Pending, Queued, job};
+use crate::job::{Durability, EndedBatch, Pending, Queued, job};
 use crate::queue::{Queue, Refused};
 use crate::ready::Ready;
 use crate::seen::Seen;
@@ -88,7 +88,7 @@ impl Database {
         let Some(first) = jobs.next() else { return false };
         first.run(&Transaction::default());
         self.queue.put_back(jobs);
-        drop(Ended::new(vec![first]));
+        EndedBatch::new(vec![first]).answer();
         true
     }
 

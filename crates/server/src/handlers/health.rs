@@ -1,10 +1,10 @@
-//! For operators and visitors: liveness, metrics, the front page.
+//! For operators and visitors: liveness, readiness, metrics, the front page.
 
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,12 +13,17 @@ use utoipa_axum::routes;
 
 use crate::app::{App, blocking};
 use crate::error::Refusal;
+use crate::readiness::Readiness;
 
 /// The text format's version that Prometheus asks for.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4";
 
 pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new().routes(routes!(health)).routes(routes!(metrics)).routes(routes!(index))
+    OpenApiRouter::new()
+        .routes(routes!(health))
+        .routes(routes!(ready))
+        .routes(routes!(metrics))
+        .routes(routes!(index))
 }
 
 /// That the server answers.
@@ -35,6 +40,20 @@ struct Health {
 )]
 async fn health() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
+}
+
+/// Whether the server takes writes.
+#[utoipa::path(
+    get, path = "/readyz", tag = "operation", operation_id = "ready",
+    responses(
+        (status = 200, description = "it does", body = Readiness),
+        (status = 503, description = "it does not, at the moment", body = Readiness),
+    ),
+)]
+async fn ready(State(app): State<Arc<App>>) -> Response {
+    let readiness = Readiness::of(&app);
+    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, axum::Json(readiness)).into_response()
 }
 
 /// Counters, and how the open vaults' files are, in Prometheus' text format.

@@ -23,8 +23,8 @@ struct Figure<T> {
     of: fn(&Health) -> T,
 }
 
-/// Bytes, which add up.
-const SUMS: [Figure<u64>; 3] = [
+/// What adds up.
+const SUMS: [Figure<u64>; 4] = [
     Figure {
         name: "file_bytes",
         help: "Size of the files.",
@@ -36,10 +36,15 @@ const SUMS: [Figure<u64>; 3] = [
         of: |health| health.free_pages * health.page_bytes,
     },
     Figure { name: "wal_bytes", help: "Size of the WALs.", of: |health| health.wal_bytes },
+    Figure {
+        name: "refusing_writes",
+        help: "Vaults that take no writes until they have recovered from a failure of the disk.",
+        of: |health| health.refuses_writes.into(),
+    },
 ];
 
 /// What each vault is shown with.
-const FIGURES: [Figure<f64>; 3] = [
+const FIGURES: [Figure<f64>; 4] = [
     Figure {
         name: "fragmentation_ratio",
         help: "Share of the file's pages that hold nothing.",
@@ -50,6 +55,11 @@ const FIGURES: [Figure<f64>; 3] = [
         name: "longest_read_seconds",
         help: "Age of the oldest read that is running; it keeps the WAL from being started anew.",
         of: |health| health.longest_read.as_secs_f64(),
+    },
+    Figure {
+        name: "refuses_writes",
+        help: "1 if it takes no writes until it has recovered from a failure of the disk.",
+        of: |health| f64::from(u8::from(health.refuses_writes)),
     },
 ];
 
@@ -115,6 +125,7 @@ mod tests {
             free_pages: wal_bytes % 100,
             wal_bytes,
             longest_read: Duration::from_millis(wal_bytes),
+            refuses_writes: wal_bytes == 7,
             maintenance: MaintenanceStats::default(),
             maintenance_age: None,
         }
@@ -135,6 +146,8 @@ mod tests {
             "warren_vaults_wal_bytes_max 249",
             "warren_vaults_fragmentation_ratio_max 0.99",
             "warren_vaults_longest_read_seconds_max 0.249",
+            "warren_vaults_refusing_writes 1",
+            r#"warren_vault_refuses_writes{vault="00000000000000000000000000000007"} 1"#,
             r#"warren_vault_wal_bytes{vault="000000000000000000000000000000f9"} 249"#,
             r#"warren_vault_wal_bytes{vault="00000000000000000000000000000096"} 150"#,
         ] {

@@ -20,7 +20,7 @@ use tokio_postgres::types::Type;
 
 use crate::batch::{Batch, Entry};
 use crate::error::{Error, Result};
-use crate::gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded};
+use crate::gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, WholeBlob};
 use crate::postgres::columns::Columns;
 use crate::postgres::rows::{self, Binary, Uuid, bigint};
 use crate::postgres::sealed::Keys;
@@ -54,6 +54,7 @@ impl Turns {
 enum Change {
     Store(Batch),
     Clear,
+    ReplaceBlob(WholeBlob),
 }
 
 /// A record as it was read.
@@ -77,7 +78,7 @@ impl Change {
     fn entries(&self) -> &[Entry] {
         match self {
             Self::Store(batch) => &batch.entries,
-            Self::Clear => &[],
+            Self::Clear | Self::ReplaceBlob(_) => &[],
         }
     }
 
@@ -121,17 +122,26 @@ impl PostgresStore {
         record: &Bytes,
     ) -> Result<u64> {
         let record = Binary(record);
-        let rest: [pool::Parameter<'_>; 2] = [(&version, Type::INT8), (&record, Type::BYTEA)];
-        let columns = columns.parameters();
-        let (sql, columns) = match change {
+        let record: [pool::Parameter<'_>; 2] = [(&version, Type::INT8), (&record, Type::BYTEA)];
+        let row = match change {
             Change::Store(_) => {
-                ("SELECT warren.exchange($1, $2, $3, $4, $5, $6, $7, $8)", &columns[..])
+                let sql = "SELECT warren.exchange($1, $2, $3, $4, $5, $6, $7, $8)";
+                let parameters = [&[self.vault()], &columns.parameters()[..], &record].concat();
+                self.postgres.one(sql, &parameters).await
             }
-            Change::Clear => ("SELECT warren.clear($1, $2, $3)", &[][..]),
+            Change::Clear => {
+                let parameters = [&[self.vault()][..], &record].concat();
+                self.postgres.one("SELECT warren.clear($1, $2, $3)", &parameters).await
+            }
+            Change::ReplaceBlob(blob) => {
+                let sql = "SELECT warren.replace_blob($1, $2, $3, $4, $5)";
+                let (id, count) = (blob.id.get().cast_signed(), blob.pieces_count.cast_signed());
+                let blob: [pool::Parameter<'_>; 2] = [(&id, Type::INT8), (&count, Type::INT4)];
+                let parameters = [&[self.vault()][..], &record, &blob].concat();
+                self.postgres.one(sql, &parameters).await
+            }
         };
-        let parameters = [&[self.vault()], columns, &rest].concat();
-        let row = self.postgres.one(sql, &parameters).await?;
-        Ok(row.try_get::<_, i64>(0)?.cast_unsigned())
+        Ok(row?.try_get::<_, i64>(0)?.cast_unsigned())
     }
 
     async fn change(&self, change: Change, amend: Amend) -> Result<Exchanged> {
@@ -154,6 +164,9 @@ impl PostgresStore {
                         }
                         tries += 1;
                         continue;
+                    }
+                    Err(error) if rows::is_incomplete(&error) => {
+                        return Err(Error::BlobIncomplete);
                     }
                     Err(error) => return Err(error),
                 }
@@ -244,10 +257,14 @@ impl GatewayStore for PostgresStore {
         rows.iter().map(piece).collect()
     }
 
-    async fn remove_pieces(&self, but: Option<BlobId>) -> Result<()> {
-        let kept = but.map(|blob| blob.get().cast_signed());
-        let sql = "SELECT warren.remove_pieces($1, $2)";
-        self.call(sql, &[(&kept, Type::INT8)]).await.map(drop)
+    async fn replace_blob(&self, blob: WholeBlob, amend: Amend) -> Result<Exchanged> {
+        self.change(Change::ReplaceBlob(blob), amend).await
+    }
+
+    async fn remove_blob(&self, blob: BlobId) -> Result<()> {
+        let blob = blob.get().cast_signed();
+        let sql = "SELECT warren.remove_blob($1, $2)";
+        self.call(sql, &[(&blob, Type::INT8)]).await.map(drop)
     }
 }
 

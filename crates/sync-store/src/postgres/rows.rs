@@ -124,8 +124,17 @@ pub(super) fn stored_error(error: Error, limits: (u64, u64)) -> Error {
 
 /// Whether what a change was computed from is not there any more.
 pub(super) fn is_outdated(error: &Error) -> bool {
+    has_code(error, "WR003")
+}
+
+/// Whether another process has taken a blob's pieces away.
+pub(super) fn is_incomplete(error: &Error) -> bool {
+    has_code(error, "WR004")
+}
+
+fn has_code(error: &Error, code: &str) -> bool {
     let Error::Postgres(refused) = error else { return false };
-    refused.code().is_some_and(|code| code.code() == "WR003")
+    refused.code().is_some_and(|found| found.code() == code)
 }
 
 impl From<tokio_postgres::Error> for Error {

@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded};
+use crate::gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, WholeBlob};
 use crate::sqlite::messages::{self, Known};
 use crate::sqlite::schema::to_column;
 use crate::sqlite::{SqliteStore, windows};
@@ -107,17 +107,35 @@ impl GatewayStore for SqliteStore {
         .await
     }
 
-    async fn remove_pieces(&self, but: Option<BlobId>) -> Result<()> {
-        self.write(Durability::Os, move |db| {
-            // No piece has a row below 0.
-            let row = |blob, number| PieceId { blob, number }.to_row();
-            let kept = but.map_or((-1, -1), |but| (row(but, 0), row(but, PieceId::COUNT_MAX - 1)));
+    async fn replace_blob(&self, blob: WholeBlob, amend: Amend) -> Result<Exchanged> {
+        self.write(Durability::Disk, move |db| {
+            let (first, last) = rows(blob.id);
+            let sql = "SELECT count(*) FROM piece WHERE id BETWEEN ?1 AND ?2";
+            let found: u32 = db.prepare_cached(sql)?.query_row((first, last), |row| row.get(0))?;
+            if found != blob.pieces_count {
+                return Err(Error::BlobIncomplete);
+            }
             let sql = "DELETE FROM piece WHERE id NOT BETWEEN ?1 AND ?2";
-            db.prepare_cached(sql)?.execute(kept)?;
+            db.prepare_cached(sql)?.execute((first, last))?;
+            exchange(db, &Batch::default(), &amend)
+        })
+        .await
+    }
+
+    async fn remove_blob(&self, blob: BlobId) -> Result<()> {
+        self.write(Durability::Os, move |db| {
+            let sql = "DELETE FROM piece WHERE id BETWEEN ?1 AND ?2";
+            db.prepare_cached(sql)?.execute(rows(blob))?;
             Ok(())
         })
         .await
     }
+}
+
+/// The first and the last row that a piece of the blob can have.
+fn rows(blob: BlobId) -> (i64, i64) {
+    let row = |number| PieceId { blob, number }.to_row();
+    (row(0), row(PieceId::COUNT_MAX - 1))
 }
 
 fn exchange(db: &Connection, batch: &Batch, amend: &Amend) -> Result<Exchanged> {

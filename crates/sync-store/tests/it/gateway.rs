@@ -1,10 +1,11 @@
 //! What a vault does for gateways.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use crdt::{Message, Timestamp};
-use sync_store::{Amend, Batch, BlobId, Error, Exchanged, PieceId, State, Vault};
+use sync_store::{Amend, Batch, BlobId, Error, Exchanged, PieceId, State, Vault, WholeBlob};
 
 use crate::bed::Bed;
 use crate::{fingerprint, message, store, timestamp};
@@ -232,13 +233,51 @@ pub(crate) async fn pieces_are_kept_by_blob_and_number(bed: &Bed) {
     assert_eq!(vault.piece(of(other, 0)).await.unwrap().unwrap(), "");
     assert_eq!(vault.piece(of(other, 2)).await.unwrap(), None);
     assert_eq!(bed.vault().pieces().await.unwrap(), []);
-    vault.remove_pieces(Some(one)).await.unwrap();
-    assert_eq!(vault.pieces().await.unwrap(), all[..2]);
-    vault.remove_pieces(Some(other)).await.unwrap();
+    vault.remove_blob(one).await.unwrap();
+    assert_eq!(vault.pieces().await.unwrap(), all[2..]);
+    vault.remove_blob(one).await.unwrap();
+    vault.remove_blob(other).await.unwrap();
     assert_eq!(vault.pieces().await.unwrap(), []);
-    vault.put_piece(of(one, 0), large).await.unwrap();
-    vault.remove_pieces(None).await.unwrap();
-    assert_eq!(vault.piece(of(one, 0)).await.unwrap(), None);
+}
+
+pub(crate) async fn a_record_names_only_a_blob_that_is_whole(bed: &Bed) {
+    let vault = bed.vault();
+    let [first, second] = [BlobId::generate(), BlobId::generate()];
+    let put = async |blob, number| {
+        vault.put_piece(PieceId { blob, number }, Bytes::from_static(b"piece")).await.unwrap();
+    };
+    let replace = async |id, pieces_count, record: &[u8]| {
+        vault.replace_blob(WholeBlob { id, pieces_count }, writing(record)).await
+    };
+    let blobs = async || -> BTreeSet<BlobId> {
+        vault.pieces().await.unwrap().into_iter().map(|piece| piece.blob).collect()
+    };
+    // Two servers write a blob each at the same time.
+    for (blob, number) in [(first, 0), (second, 0), (first, 1), (second, 1)] {
+        put(blob, number).await;
+    }
+    assert_eq!(replace(first, 2, b"first").await.unwrap().record, "first");
+    assert_eq!(blobs().await, BTreeSet::from([first]));
+    let refused = replace(second, 2, b"second").await.unwrap_err();
+    assert!(matches!(refused, Error::BlobIncomplete), "{refused}");
+    assert_eq!(vault.record().await.unwrap().record, "first");
+    assert_eq!(blobs().await, BTreeSet::from([first]));
+    // What a broken upload has left goes with the next whole one.
+    put(second, 0).await;
+    let whole = BlobId::generate();
+    put(whole, 0).await;
+    replace(whole, 1, b"whole").await.unwrap();
+    assert_eq!(blobs().await, BTreeSet::from([whole]));
+    // A refused record changes nothing.
+    put(second, 0).await;
+    let declining: Amend = Arc::new(|_, _| Err("no".into()));
+    let blob = WholeBlob { id: second, pieces_count: 1 };
+    let refused = vault.replace_blob(blob, declining).await.unwrap_err();
+    assert!(matches!(refused, Error::Declined(_)), "{refused}");
+    assert_eq!(blobs().await, BTreeSet::from([second, whole]));
+    // A blob of no bytes has no pieces.
+    replace(BlobId::generate(), 0, b"empty").await.unwrap();
+    assert_eq!(blobs().await, BTreeSet::new());
 }
 
 pub(crate) async fn a_large_record_comes_back(bed: &Bed) {

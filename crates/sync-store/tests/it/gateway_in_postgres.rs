@@ -261,12 +261,13 @@ async fn a_schema_of_the_first_version_gets_what_gateways_need() {
     push(vault, vec![message(1, "a")]).await.unwrap();
     let undone = "DROP TABLE warren.record, warren.piece;
         DROP FUNCTION warren.known, warren.exchange, warren.write_record, warren.clear,
-            warren.since, warren.put_piece, warren.piece, warren.pieces, warren.remove_pieces;
+            warren.since, warren.put_piece, warren.piece, warren.pieces, warren.replace_blob,
+            warren.remove_blob;
         UPDATE warren.schema_version SET number = 1";
     client.batch_execute(undone).await.unwrap();
     vault.record().await.unwrap_err();
     in_database("first_version").await;
-    assert_eq!(number(&client, "SELECT warren.version()::bigint").await, 2);
+    assert_eq!(number(&client, "SELECT warren.version()::bigint").await, 3);
     let answer = exchange(vault, vec![message(1, "a"), message(2, "b")]).await;
     assert_eq!((answer.cursor, answer.stored), (1, 1));
 }

@@ -76,6 +76,7 @@ macro_rules! suite {
                 a_look_is_the_record_and_the_first_messages,
                 a_cleared_vault_goes_on_counting,
                 pieces_are_kept_by_blob_and_number,
+                a_record_names_only_a_blob_that_is_whole,
                 a_large_record_comes_back,
                 exchanges_at_once_lose_nothing,
                 a_reader_beside_exchanges_sees_a_record_that_fits,

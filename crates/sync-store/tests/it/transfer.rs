@@ -5,7 +5,7 @@ use std::sync::Arc;
 use accounts::ClientId;
 use bytes::Bytes;
 use crdt::Message;
-use sync_store::{Batch, BlobId, Client, Error, PieceId, Vault, copy};
+use sync_store::{BlobId, Client, Error, PieceId, Vault, WholeBlob, copy};
 
 use crate::bed::{Bed, postgres, sqlite};
 use crate::{message, store as push};
@@ -40,8 +40,7 @@ async fn upload(vault: &Vault, name: &'static [u8]) {
         vault.put_piece(PieceId { blob, number }, content).await.unwrap();
     }
     let amend = Arc::new(move |_: &[u8], _: &[_]| Ok([name, &blob.get().to_be_bytes()].concat()));
-    vault.exchange(Batch::default(), amend).await.unwrap();
-    vault.remove_pieces(Some(blob)).await.unwrap();
+    vault.replace_blob(WholeBlob { id: blob, pieces_count: 2 }, amend).await.unwrap();
 }
 
 async fn check_equal(from: &Vault, to: &Vault) {

@@ -9,6 +9,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   already_plain: "This account is not encrypted from end to end, and cannot become so later.",
   already_sealed: "This device has another phrase already.",
   busy: "The server has a lot to do. Try again in a moment.",
+  disk_full:
+    "The server’s disk is full. What you change is kept here and sent when there is room again.",
   internal: "The server had a fault. Try again in a moment.",
   invalid_login:
     "A name has 1 to 64 letters, digits or . _ @ + -, and begins with a letter or digit.",
@@ -22,7 +24,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   storage_full:
     "There is no room left on this device, and nothing of this was saved. Free some and try again.",
   too_many_attempts: "Too many attempts. Wait a little, then try again.",
-  unavailable: "The server is just restarting. Try again in a moment.",
+  unavailable: "The server is restarting, or its disk has failed. Try again in a moment.",
   unreachable: "The server cannot be reached. Check the connection and try again.",
   wrong_password: "The name or the password is wrong.",
   wrong_phrase: "This is not the phrase your items are encrypted with.",

@@ -19,6 +19,7 @@ use crate::error::Refusal;
 use crate::extract::Operator;
 use crate::metrics::{DURATION_BOUNDS_S, Seen};
 use crate::openapi::refusals;
+use crate::readiness::Readiness;
 
 /// How the server is. What counts up does so since it was started: two answers make a rate.
 #[derive(Serialize, ToSchema)]
@@ -35,6 +36,7 @@ pub(super) struct Overview {
     /// Null where vaults have no files of their own.
     files: Option<Files>,
     open: Open,
+    readiness: Readiness,
     connections: u64,
     connections_max: u64,
     /// Devices that listen.
@@ -165,6 +167,7 @@ fn overview_of(app: &App) -> Result<Overview, Refusal> {
         vaults: count.vaults,
         files: sizes.as_ref().map(Files::of),
         open: Open::of(app, &vaults),
+        readiness: Readiness::of(app),
         connections,
         connections_max: app.config.connections_max as u64,
         listeners: app.listeners.count() as u64,

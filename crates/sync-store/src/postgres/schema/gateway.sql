@@ -158,10 +158,33 @@ BEGIN
 END
 $$;
 
--- Removes the pieces of all blobs but one; of all, if that is null.
-CREATE OR REPLACE FUNCTION warren.remove_pieces(of_vault uuid, kept_blob bigint) RETURNS void
+-- Writes the record, which names a blob from here on, and removes the pieces of all others. `WR004`
+-- says that not all pieces of the blob are there: somebody else has written the record of another
+-- blob meanwhile. Returns the newest arrival number.
+CREATE OR REPLACE FUNCTION warren.replace_blob(
+    of_vault uuid, version_before bigint, new_record bytea, kept_blob bigint, pieces_count integer
+) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    found_count bigint;
+    root vault;
+BEGIN
+    PERFORM write_record(of_vault, version_before, new_record);
+    SELECT count(*) INTO found_count
+    FROM piece AS p WHERE p.vault_id = of_vault AND p.blob = kept_blob;
+    IF found_count <> pieces_count THEN
+        RAISE EXCEPTION 'pieces are missing' USING ERRCODE = 'WR004';
+    END IF;
+    DELETE FROM piece AS p WHERE p.vault_id = of_vault AND p.blob <> kept_blob;
+    root := stored_root(of_vault);
+    RETURN root.cursor;
+END
+$$;
+
+-- Removes the pieces of a blob that no record names.
+CREATE OR REPLACE FUNCTION warren.remove_blob(of_vault uuid, unnamed_blob bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM piece AS p WHERE p.vault_id = of_vault AND p.blob IS DISTINCT FROM kept_blob;
+    DELETE FROM piece AS p WHERE p.vault_id = of_vault AND p.blob = unnamed_blob;
 END
 $$;

@@ -1,0 +1,269 @@
+//! Breaks the n-th file operation of a scenario, in many ways, and judges what comes of each.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::rig::{Ledger, Server, copy_folder, now};
+use crate::scenarios::{FaultRun, Scenario};
+use crate::shim::operation::{CHANGES, OPEN, WRITE};
+use crate::shim::{Control, FaultMode};
+
+/// One way to break operations.
+#[derive(Clone, Copy)]
+struct FaultKind {
+    name: &'static str,
+    mode: FaultMode,
+    operations: u32,
+    /// `errno`, as Linux numbers it.
+    error: i32,
+}
+
+const EIO: i32 = 5;
+const EMFILE: i32 = 24;
+const ENOSPC: i32 = 28;
+
+const fn kind(name: &'static str, mode: FaultMode, operations: u32, error: i32) -> FaultKind {
+    FaultKind { name, mode, operations, error }
+}
+
+const KINDS: [FaultKind; 9] = [
+    kind("EIO once", FaultMode::Once, CHANGES, EIO),
+    kind("EIO from then on", FaultMode::From, CHANGES, EIO),
+    kind("ENOSPC once", FaultMode::Once, CHANGES, ENOSPC),
+    kind("ENOSPC from then on", FaultMode::From, CHANGES, ENOSPC),
+    kind("EMFILE once", FaultMode::Once, OPEN, EMFILE),
+    kind("half written", FaultMode::Short, WRITE, 0),
+    kind("killed before it", FaultMode::KillBefore, CHANGES, 0),
+    kind("killed after it", FaultMode::KillAfter, CHANGES, 0),
+    kind("half written, then killed", FaultMode::KillTorn, WRITE, 0),
+];
+
+/// For a database to recover: it tries after 1 s, after 5 s more, and after 60 s more.
+const BACK_TIME_MAX: Duration = Duration::from_secs(90);
+const BACK_POLL: Duration = Duration::from_millis(100);
+
+/// Injections at one time: most of each is waiting.
+const RUNS_AT_ONCE: usize = 4;
+
+/// What became of one injection.
+#[derive(Default)]
+struct Outcome {
+    /// What was broken; `None` if the scenario has fewer operations.
+    hit: Option<String>,
+    end: Option<End>,
+    wrong: Vec<String>,
+    codes: BTreeMap<String, u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// It was killed, as it should.
+    Killed,
+    /// It did not start, and said why.
+    NotStarted,
+    /// It takes writes again, without a restart.
+    Back,
+    /// Only the device was concerned.
+    Device,
+    /// It refuses writes though nothing is broken any more.
+    StaysDown,
+    /// It ended by itself.
+    Died,
+}
+
+/// Breaks `count_max` operations of the scenario in each way, evenly spread over it; all of them
+/// for `usize::MAX`. Prints a table and fails if anything is wrong.
+#[expect(clippy::print_stdout, reason = "the table is what a long run is for")]
+pub(crate) fn check<S: Scenario>(count_max: usize) {
+    let root = tempfile::tempdir().unwrap();
+    let base = root.path().join("base");
+    let scenario = S::prepare(&base);
+    let places = KINDS.map(|kind| places(count(&scenario, &base, kind), count_max));
+    let all: Vec<_> = KINDS
+        .iter()
+        .zip(&places)
+        .flat_map(|(kind, places)| places.iter().map(move |at| (*kind, *at)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let outcomes: Mutex<Vec<(FaultKind, u64, Outcome)>> = Mutex::default();
+    thread::scope(|scope| {
+        for _ in 0..RUNS_AT_ONCE {
+            scope.spawn(|| {
+                while let Some((kind, at)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = inject(&scenario, &base, *kind, *at);
+                    outcomes.lock().unwrap().push((*kind, *at, outcome));
+                }
+            });
+        }
+    });
+    let outcomes = outcomes.into_inner().unwrap();
+    println!("{}", table(S::NAME, &outcomes));
+    let wrong: Vec<_> = outcomes
+        .iter()
+        .filter_map(|(kind, at, outcome)| {
+            let Outcome { hit, end, wrong, codes } = outcome;
+            let is_down = matches!(end, Some(End::StaysDown | End::Died));
+            (is_down || !wrong.is_empty()).then(|| {
+                let hit = hit.as_deref().unwrap_or("nothing");
+                format!("{}, {}, {at} ({hit}): {end:?} {wrong:?} {codes:?}", S::NAME, kind.name)
+            })
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), outcomes.len(), wrong.join("\n"));
+}
+
+/// Numbers from 1 to `operations`, evenly spread.
+fn places(operations: u64, count_max: usize) -> Vec<u64> {
+    let count = (count_max as u64).min(operations);
+    (0..count).map(|n| 1 + n * operations / count).collect()
+}
+
+/// How many operations of that kind the scenario has.
+fn count<S: Scenario>(scenario: &S, base: &Path, kind: FaultKind) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let started = Injected::<S>::start(&folder, base, kind, 0);
+    let (mut server, mut run) = (started.server.unwrap(), started.run);
+    scenario.run(&server, &mut run);
+    assert!(server.is_alive());
+    started.control.count()
+}
+
+/// A server on a copy of the base, or why there is none.
+struct Injected<S> {
+    control: Control,
+    server: Result<Server, String>,
+    run: FaultRun,
+    scenario: std::marker::PhantomData<S>,
+}
+
+impl<S: Scenario> Injected<S> {
+    fn start(folder: &TempDir, base: &Path, kind: FaultKind, at: u64) -> Self {
+        let work = folder.path().join("work");
+        copy_folder(base, &work);
+        let control = Control::new(folder.path());
+        let mut run =
+            FaultRun { folder: work.clone(), ledger: Ledger::default(), device_control: None };
+        let watched = if S::IS_DEVICE {
+            // The server's own folder lies elsewhere, so that it is not broken, too.
+            let server = folder.path().join("server");
+            std::fs::create_dir(&server).unwrap();
+            std::fs::rename(work.join("data"), server.join("data")).unwrap();
+            run.device_control = Some(Control::new(folder.path()));
+            server
+        } else {
+            work
+        };
+        let environment = if S::IS_DEVICE {
+            Vec::new()
+        } else {
+            control.environment(&watched.join("data"), None)
+        };
+        control.arm(kind.mode, at, kind.operations, kind.error);
+        let server = Server::start(&watched, environment);
+        let server = server.map_err(|(status, said)| format!("{status}: {said}"));
+        Self { control, server, run, scenario: std::marker::PhantomData }
+    }
+}
+
+fn inject<S: Scenario>(scenario: &S, base: &Path, kind: FaultKind, at: u64) -> Outcome {
+    let folder = tempfile::tempdir().unwrap();
+    let Injected { control, server, mut run, .. } = Injected::<S>::start(&folder, base, kind, at);
+    let mut outcome = Outcome::default();
+    let mut left = None;
+    let data = if S::IS_DEVICE { folder.path().join("server") } else { run.folder.clone() };
+    match server {
+        Err(said) => {
+            outcome.end = Some(if kind.mode.kills() { End::Killed } else { End::NotStarted });
+            // A panic is no clean exit, and an error says a code.
+            if !kind.mode.kills() && (said.contains("panicked") || !said.contains("\"code\"")) {
+                outcome.wrong.push(format!("START: {said}"));
+            }
+        }
+        Ok(mut server) => {
+            let mut done = scenario.run(&server, &mut run);
+            control.disarm();
+            run.device_control = None;
+            outcome.end = Some(end(scenario, &mut server, &mut run, &mut done, kind));
+            left = Some(done);
+            if server.log().contains("panicked") {
+                outcome.wrong.push("PANIC".to_owned());
+            }
+            if server.is_alive() && !server.stop().is_some_and(|status| status.success()) {
+                outcome.wrong.push("STOP: no clean end".to_owned());
+            }
+        }
+    }
+    outcome.hit = control.hit();
+    control.disarm();
+    outcome.wrong.extend(restart_and_check(scenario, &data, &mut run, left));
+    outcome.codes = run.ledger.codes;
+    outcome
+}
+
+/// How the server is, once nothing is broken any more.
+fn end<S: Scenario>(
+    scenario: &S,
+    server: &mut Server,
+    run: &mut FaultRun,
+    left: &mut S::Left,
+    kind: FaultKind,
+) -> End {
+    if S::IS_DEVICE {
+        return End::Device;
+    }
+    let until = now() + BACK_TIME_MAX;
+    while server.is_alive() {
+        if scenario.is_back(server, run, left) {
+            return End::Back;
+        }
+        if now() > until {
+            return End::StaysDown;
+        }
+        thread::park_timeout(BACK_POLL);
+    }
+    if kind.mode.kills() { End::Killed } else { End::Died }
+}
+
+/// Starts the server again with nothing broken, and says what is wrong.
+fn restart_and_check<S: Scenario>(
+    scenario: &S,
+    data: &Path,
+    run: &mut FaultRun,
+    left: Option<S::Left>,
+) -> Vec<String> {
+    let server = match Server::start(data, Vec::new()) {
+        Ok(server) => server,
+        Err((status, said)) => return vec![format!("RESTART: {status}: {said}")],
+    };
+    // Nothing had been done: does it work now?
+    let left = left.unwrap_or_else(|| scenario.run(&server, run));
+    let mut wrong = scenario.check(&server, run, &left);
+    if !server.stop().is_some_and(|status| status.success()) {
+        wrong.push("STOP after the restart: no clean end".to_owned());
+    }
+    wrong
+}
+
+fn table(name: &str, outcomes: &[(FaultKind, u64, Outcome)]) -> String {
+    let mut text = format!("\n{name}: {} injections\n", outcomes.len());
+    for kind in &KINDS {
+        let of_kind = || outcomes.iter().filter(|(other, ..)| other.name == kind.name);
+        let mut ends: BTreeMap<End, usize> = BTreeMap::new();
+        for (.., outcome) in of_kind() {
+            if let (Some(end), Some(_)) = (outcome.end, &outcome.hit) {
+                *ends.entry(end).or_default() += 1;
+            }
+        }
+        let wrong = of_kind().filter(|(.., outcome)| !outcome.wrong.is_empty()).count();
+        let ends: Vec<_> = ends.iter().map(|(end, count)| format!("{end:?} {count}")).collect();
+        let (name, ends) = (kind.name, ends.join(", "));
+        text += &format!("  {name:28} {:4}  wrong {wrong}  {ends}\n", of_kind().count());
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! File operations of the shipped binary that fail, and power that is lost: nothing acknowledged is
+//! missing, and nothing stays down.
+//!
+//! A library loaded before the C library (`faultio.c`) breaks the n-th operation below a folder, or
+//! logs all of them, so that images of a power loss can be made. `WARREN_FAULTS=long` breaks every
+//! operation, and makes some thousand images; without it some of each are enough to see that
+//! everything holds.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod disk;
+mod injection;
+mod power_loss;
+#[path = "../e2e/random.rs"]
+#[expect(dead_code, reason = "these tests do not use all of it")]
+mod random;
+mod rig;
+mod scenarios;
+mod shim;
+
+use crate::power_loss::{DeviceTrace, ServerTrace, lose_power_after_a_failed_flush};
+use crate::random::Random;
+use crate::scenarios::{AccountsScenario, DeviceScenario, Scenario, SyncScenario, UploadScenario};
+
+fn is_long() -> bool {
+    std::env::var_os("WARREN_FAULTS").is_some_and(|form| form == "long")
+}
+
+/// With `short` injections of each kind, or one at every operation.
+fn check<S: Scenario>(short: usize) {
+    injection::check::<S>(if is_long() { usize::MAX } else { short });
+}
+
+/// Asserts that no image is wrong, and that of the control some are.
+#[expect(clippy::print_stdout, reason = "the counts are what a long run is for")]
+fn check_images(
+    name: &str,
+    (short, long): (usize, usize),
+    check: impl Fn(usize, u64) -> Vec<String>,
+    check_control: impl Fn(usize, u64) -> Vec<String>,
+) {
+    let count = if is_long() { long } else { short };
+    let seed = Random::new().next();
+    let wrong = check(count, seed);
+    println!("{name}: {count} images, wrong: {}", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let control_count = count.div_ceil(10).max(CONTROL_COUNT_MIN);
+    let wrong = check_control(control_count, seed);
+    println!("{name}, flushes left out: {control_count} images, wrong: {}", wrong.len());
+    assert!(!wrong.is_empty(), "the images prove nothing");
+}
+
+/// Of so many images of a control some are wrong, with near certainty.
+const CONTROL_COUNT_MIN: usize = 20;
+
+#[test]
+fn accounts_survive_every_fault() {
+    check::<AccountsScenario>(4);
+}
+
+#[test]
+fn syncs_survive_every_fault() {
+    check::<SyncScenario>(5);
+}
+
+#[test]
+fn uploads_and_compaction_survive_every_fault() {
+    check::<UploadScenario>(4);
+}
+
+#[test]
+fn a_device_with_a_wal_survives_every_fault() {
+    check::<DeviceScenario<true>>(3);
+}
+
+#[test]
+fn a_device_with_a_rollback_journal_survives_every_fault() {
+    check::<DeviceScenario<false>>(3);
+}
+
+#[test]
+fn a_server_survives_a_power_loss_at_any_moment() {
+    let trace = ServerTrace::record();
+    check_images(
+        "server",
+        (24, 1_500),
+        |count, seed| trace.check(count, seed),
+        |count, seed| trace.check_control(count, seed),
+    );
+}
+
+#[test]
+fn a_device_with_a_wal_survives_a_power_loss_at_any_moment() {
+    let trace = DeviceTrace::record(true);
+    check_images(
+        "device, WAL",
+        (12, 500),
+        |count, seed| trace.check(count, seed),
+        |count, seed| trace.check_control(count, seed),
+    );
+}
+
+#[test]
+fn a_device_with_a_rollback_journal_survives_a_power_loss_at_any_moment() {
+    let trace = DeviceTrace::record(false);
+    check_images(
+        "device, rollback journal",
+        (12, 500),
+        |count, seed| trace.check(count, seed),
+        |count, seed| trace.check_control(count, seed),
+    );
+}
+
+#[test]
+fn a_flush_that_failed_is_not_built_upon_after_a_restart() {
+    for is_killed in [false, true] {
+        let wrong = lose_power_after_a_failed_flush(is_killed);
+        assert!(wrong.is_empty(), "killed: {is_killed}: {wrong:?}");
+    }
+}

@@ -1,0 +1,79 @@
+//! What is done while operations are broken, and what must hold afterwards.
+
+mod accounts;
+mod device;
+mod sync;
+mod uploads;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+pub(crate) use accounts::AccountsScenario;
+pub(crate) use device::DeviceScenario;
+pub(crate) use sync::{SyncScenario, prepare_files};
+pub(crate) use uploads::UploadScenario;
+
+use crate::rig::{ADMIN, Ledger, PASSWORD, Server};
+use crate::shim::Control;
+
+/// One run: a folder of its own, with the server's `data` and perhaps devices' files in it.
+pub(crate) struct FaultRun {
+    pub(crate) folder: PathBuf,
+    pub(crate) ledger: Ledger,
+    /// Set while the faults are in a device's folder, and not in the server's.
+    pub(crate) device_control: Option<Control>,
+}
+
+pub(crate) trait Scenario: Send + Sync + Sized {
+    /// What the work leaves for the checks.
+    type Left: Default;
+
+    const NAME: &'static str;
+    /// Whether the faults are in the device's folder.
+    const IS_DEVICE: bool = false;
+
+    /// Makes the folder that every run begins with a copy of.
+    fn prepare(base: &Path) -> Self;
+
+    /// Does the work, whatever is refused.
+    fn run(&self, server: &Server, run: &mut FaultRun) -> Self::Left;
+
+    /// Whether the server takes writes again, of each kind that the scenario has.
+    fn is_back(&self, server: &Server, run: &mut FaultRun, left: &mut Self::Left) -> bool;
+
+    /// What is wrong, once nothing is broken any more.
+    fn check(&self, server: &Server, run: &mut FaultRun, left: &Self::Left) -> Vec<String>;
+}
+
+/// A server on `base` with the account ada and one device; returns its token.
+pub(crate) fn prepare_account(base: &Path) -> (Server, String) {
+    std::fs::create_dir_all(base.join("data")).unwrap();
+    let server = Server::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
+    let mut ledger = Ledger::default();
+    let account = json!({"login": "ada", "password": PASSWORD});
+    let made = ledger.call(&server, ("POST", "/v1/accounts"), ADMIN, &account).unwrap();
+    assert_eq!(made.status, 201);
+    let device = register(&mut ledger, &server, "", PASSWORD, "rig").unwrap();
+    (server, device.token)
+}
+
+struct RegisteredDevice {
+    id: String,
+    token: String,
+}
+
+/// Registers a device, by ada's password or by another device's token.
+fn register(
+    ledger: &mut Ledger,
+    server: &Server,
+    token: &str,
+    password: &str,
+    name: &str,
+) -> Option<RegisteredDevice> {
+    let login = if token.is_empty() { "ada" } else { "" };
+    let body = json!({"login": login, "password": password, "name": name});
+    let answer = ledger.call(server, ("POST", "/v1/clients"), token, &body)?.value();
+    let text = |name: &str| Some(answer[name].as_str()?.to_owned());
+    Some(RegisteredDevice { id: text("client_id")?, token: text("token")? })
+}

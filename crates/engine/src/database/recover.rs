@@ -1,0 +1,137 @@
+//! How a database that refuses writes comes back by itself.
+//!
+//! After a commit, a flush or a checkpoint that failed, nobody knows what is on the disk, and the
+//! kernel takes pages that it could not write for written: another fsync of the same file proves
+//! nothing. What helps is what a restart would do: close every connection without a checkpoint,
+//! recover the WAL by its checksums, and write its pages anew into the file, whose fsync then tells
+//! the truth. Reads go on until that moment, and wait during it.
+//!
+//! # Invariants
+//! - A database takes writes again only after its WAL was recovered while nobody else had the file
+//!   open, and moved into the file by a checkpoint with its fsyncs.
+//!
+//! # Not here
+//! - The same for what an earlier process has left → `open.rs`. When it is tried → `poison.rs`.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::open::{self, LeftWal};
+use crate::writer::Writer;
+use crate::{clock, swap};
+
+use super::maintain::Turn;
+use super::shrink::FlushTurn;
+use super::{Database, Surroundings};
+
+/// How long recovery waits for the batch and the flush that are under way.
+const TURN_WAIT_MAX: Duration = Duration::from_secs(1);
+const TURN_POLL: Duration = Duration::from_millis(1);
+
+impl Database {
+    /// Takes no more writes until the database has recovered. Returns the first cause.
+    pub(super) fn poison(&self, cause: impl Into<Arc<str>>) -> Arc<str> {
+        let (cause, is_first) = self.poison.set(cause.into());
+        if is_first {
+            let path = self.path.display();
+            tracing::error!(%path, %cause, "a database takes no writes until it has recovered");
+            self.recover_later();
+        }
+        cause
+    }
+
+    /// What an error outside a batch means for the batches to come.
+    pub(super) fn note_failure(&self, what: &str, error: &Error) {
+        if error.is_io() {
+            self.poison(format!("{what}: {error}"));
+        } else if matches!(error, Error::DiskFull { .. }) {
+            self.release_reserve();
+        }
+    }
+
+    /// The disk is full: gives the room that was kept for this to a checkpoint.
+    pub(super) fn release_reserve(&self) {
+        let Surroundings { upkeep, reserve, .. } = &self.surroundings;
+        if reserve.release() {
+            upkeep.refill(Arc::clone(reserve));
+        }
+        if self.checkpoints.request_reset() {
+            upkeep.checkpoint(Weak::clone(&self.this));
+        }
+    }
+
+    /// Tries to recover. Called by the upkeep thread.
+    pub(crate) fn recover(&self) {
+        if !self.poison.is_set() {
+            return;
+        }
+        let path = self.path.display();
+        match self.try_recover() {
+            Ok(()) => tracing::info!(%path, "the database has recovered and takes writes"),
+            Err(Error::Closed) => {}
+            Err(error) => {
+                tracing::warn!(%path, %error, "recovering");
+                self.recover_later();
+            }
+        }
+    }
+
+    fn recover_later(&self) {
+        let time = clock::now() + self.poison.next_delay();
+        self.surroundings.upkeep.recover_at(time, Weak::clone(&self.this));
+    }
+
+    pub(super) fn try_recover(&self) -> Result<()> {
+        let _run = self.maintenance.begin().ok_or(Error::Closed)?;
+        let _passes = self.checkpoints.keep_off().ok_or(Error::Closed)?;
+        let _turn = self.wait_for(|| self.queue.begin_turn().then(|| Turn(self)))?;
+        let _flushes = self.wait_for(|| self.flushes.begin_turn().then(|| FlushTurn(self)))?;
+        let _held = self.hold_readers();
+        if !self.readers.close_idle() {
+            // A long read has the file open.
+            return Err(Error::Busy);
+        }
+        let mut slot = self.writer();
+        if let Some(writer) = slot.take() {
+            writer.close_as_is()?;
+        }
+        let no_swap = swap::DirectoryLock::shared(&self.path)?;
+        if open::move_left_wal(&self.path, &self.encryption, self.cipher)? == LeftWal::InUse {
+            return Err(Error::Busy);
+        }
+        *slot = Some(self.open_writer()?);
+        drop(no_swap);
+        self.poison.clear();
+        Ok(())
+    }
+
+    /// Opens a writer on the file that has the name now.
+    pub(super) fn open_writer(&self) -> Result<Writer> {
+        let connection =
+            open::connect(&self.path, &self.encryption, self.cipher, self.profile, false)?;
+        open::check_writable(&self.path, &connection)?;
+        let writer = Writer::new(connection, self.surroundings.cache_total.share())?;
+        if let Some(wal) = &self.wal_file {
+            wal.reopen()?;
+        }
+        self.checkpoints.restart();
+        self.epoch.fetch_add(1, Ordering::Release);
+        Ok(writer)
+    }
+
+    /// Waits for a turn, with others before it.
+    fn wait_for<T>(&self, begin: impl Fn() -> Option<T>) -> Result<T> {
+        let until = clock::now() + TURN_WAIT_MAX;
+        loop {
+            match begin() {
+                Some(turn) => return Ok(turn),
+                None if self.maintenance.is_closing() => return Err(Error::Closed),
+                None if clock::now() >= until => return Err(Error::Busy),
+                None => thread::park_timeout(TURN_POLL),
+            }
+        }
+    }
+}

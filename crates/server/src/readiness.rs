@@ -1,0 +1,38 @@
+//! Whether the server does what it is there for: takes writes.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::handlers::admin::vault_of;
+
+/// Of the open vaults, one in so many may recover without the server counting as not ready: a
+/// damaged file of one account is no reason to send everybody else away.
+const VAULTS_PER_REFUSING: usize = 100;
+
+/// What keeps the server from taking writes.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub(crate) struct Readiness {
+    /// Writes are taken, but for those of a few vaults perhaps.
+    pub(crate) ready: bool,
+    /// There is no room on the disk of the data directory: nothing new is stored.
+    pub(crate) disk_full: bool,
+    /// The disk failed under the accounts' file: no device can be registered until it has
+    /// recovered.
+    pub(crate) accounts_refuse_writes: bool,
+    /// Open vaults whose disk failed, and that have not recovered.
+    pub(crate) vaults_refusing_writes: usize,
+}
+
+impl Readiness {
+    pub(crate) fn of(app: &App) -> Self {
+        let refusing = app.databases.refusing();
+        let is_vault = |path: &std::path::Path| vault_of(path).is_some();
+        let vaults_refusing_writes = refusing.iter().filter(|(path, _)| is_vault(path)).count();
+        let accounts_refuse_writes = refusing.len() > vaults_refusing_writes;
+        let disk_full = app.is_disk_full();
+        let is_share = vaults_refusing_writes * VAULTS_PER_REFUSING > app.databases.open_count();
+        let ready = !disk_full && !accounts_refuse_writes && !is_share;
+        Self { ready, disk_full, accounts_refuse_writes, vaults_refusing_writes }
+    }
+}

@@ -1,0 +1,85 @@
+//! Who has a data directory: one server, or one tool that must not run beside a server.
+//!
+//! A `flock` on the file `lock` in the directory, which ends with its process, whatever becomes of
+//! it. The file says which process that is. Two servers on one directory would each keep what they
+//! have read for some milliseconds, tell only their own listeners what has come, and take one
+//! upload each for the only one.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// A data directory for oneself, until dropped.
+#[derive(Debug)]
+pub struct DataLock(#[expect(dead_code, reason = "held for its lock")] File);
+
+impl DataLock {
+    /// Takes the directory, which is made if it is not there, for `what`: the name of a command.
+    ///
+    /// [`Error::DataInUse`] if another process has it. Where the file system has no such locks, the
+    /// directory is taken without, and the log says so.
+    pub fn take(data: &Path, what: &str) -> Result<Self> {
+        accounts::make_data_directory(data)?;
+        let path = data.join("lock");
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).map_err(io(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(in_use(data, &mut file)),
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
+                let path = data.display();
+                tracing::warn!(%path, "no locks here: nothing keeps a second server away");
+            }
+            Err(TryLockError::Error(error)) => return Err(io(&path)(error)),
+        }
+        let holder = format!("{what}, process {}\n", std::process::id());
+        let write = |file: &mut File| {
+            file.set_len(0)?;
+            file.rewind()?;
+            file.write_all(holder.as_bytes())
+        };
+        write(&mut file).map_err(io(&path))?;
+        Ok(Self(file))
+    }
+}
+
+fn in_use(data: &Path, file: &mut File) -> Error {
+    let mut holder = String::new();
+    // It may just be written.
+    let is_known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
+    let holder = if is_known { holder.trim().to_owned() } else { "another process".to_owned() };
+    Error::DataInUse { path: data.to_owned(), holder }
+}
+
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path: PathBuf = path.to_owned();
+    move |source| Error::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_has_one_holder_and_names_it() {
+        let data = tempfile::tempdir().unwrap();
+        let held = DataLock::take(data.path(), "warren serve").unwrap();
+        let refused = DataLock::take(data.path(), "warren vault move").unwrap_err();
+        let Error::DataInUse { holder, .. } = refused else { panic!("{refused}") };
+        assert_eq!(holder, format!("warren serve, process {}", std::process::id()));
+        drop(held);
+        drop(DataLock::take(data.path(), "warren vault move").unwrap());
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_nobodys() {
+        let data = tempfile::tempdir().unwrap();
+        std::fs::write(data.path().join("lock"), "warren serve, process 1, and more\n").unwrap();
+        let _held = DataLock::take(data.path(), "warren serve").unwrap();
+        let text = std::fs::read_to_string(data.path().join("lock")).unwrap();
+        assert_eq!(text, format!("warren serve, process {}\n", std::process::id()));
+    }
+}
