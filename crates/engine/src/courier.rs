@@ -7,15 +7,26 @@
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
 
 use crate::job::EndedBatch;
 
 /// Batches whose answers wait; past them the writer answers itself.
 const BATCHES_WAITING_MAX: usize = 64;
 
+/// A batch on its way to the runtime. It is answered there, or, if the runtime ends before, when the
+/// channel is dropped: its callers may be threads that have nothing to do with that runtime.
+struct Delivery(Option<EndedBatch>);
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if let Some(batch) = self.0.take() {
+            batch.answer();
+        }
+    }
+}
+
 #[derive(Clone)]
-pub(crate) struct Courier(Option<mpsc::Sender<EndedBatch>>);
+pub(crate) struct Courier(Option<mpsc::Sender<Delivery>>);
 
 impl Courier {
     /// Finds out where it was called.
@@ -25,10 +36,10 @@ impl Courier {
             // Its one thread may be the one that blocks for an answer.
             return Self(None);
         }
-        let (sender, mut receiver) = mpsc::channel::<EndedBatch>(BATCHES_WAITING_MAX);
+        let (sender, mut receiver) = mpsc::channel::<Delivery>(BATCHES_WAITING_MAX);
         runtime.spawn(async move {
-            while let Some(batch) = receiver.recv().await {
-                batch.answer();
+            while let Some(delivery) = receiver.recv().await {
+                drop(delivery);
             }
         });
         Self(Some(sender))
@@ -37,10 +48,8 @@ impl Courier {
     /// Answers every caller of a batch.
     pub(crate) fn deliver(&self, batch: EndedBatch) {
         match &self.0 {
-            Some(courier) => match courier.try_send(batch) {
-                Ok(()) => {}
-                Err(TrySendError::Full(batch) | TrySendError::Closed(batch)) => batch.answer(),
-            },
+            // An error gives the delivery back, and this drops it.
+            Some(courier) => drop(courier.try_send(Delivery(Some(batch)))),
             None => batch.answer(),
         }
     }

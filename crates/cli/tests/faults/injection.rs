@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::rig::{Ledger, Server, copy_folder, now};
 use crate::scenarios::{FaultRun, Scenario};
-use crate::shim::operation::{CHANGES, OPEN, WRITE};
+use crate::shim::operation::{CHANGES, OPEN, RENAME, SYNC, WRITE};
 use crate::shim::{Control, FaultMode};
 
 /// One way to break operations.
@@ -32,8 +32,10 @@ const fn kind(name: &'static str, mode: FaultMode, operations: u32, error: i32) 
     FaultKind { name, mode, operations, error }
 }
 
-const KINDS: [FaultKind; 9] = [
+const KINDS: [FaultKind; 11] = [
     kind("EIO once", FaultMode::Once, CHANGES, EIO),
+    kind("EIO at a flush", FaultMode::Once, SYNC, EIO),
+    kind("EIO at a rename", FaultMode::Once, RENAME, EIO),
     kind("EIO from then on", FaultMode::From, CHANGES, EIO),
     kind("ENOSPC once", FaultMode::Once, CHANGES, ENOSPC),
     kind("ENOSPC from then on", FaultMode::From, CHANGES, ENOSPC),
@@ -84,7 +86,8 @@ pub(crate) fn check<S: Scenario>(count_max: usize) {
     let root = tempfile::tempdir().unwrap();
     let base = root.path().join("base");
     let scenario = S::prepare(&base);
-    let places = KINDS.map(|kind| places(count(&scenario, &base, kind), count_max));
+    let counts = KINDS.map(|kind| count(&scenario, &base, kind));
+    let places = counts.map(|count| places(count, count_max));
     let all: Vec<_> = KINDS
         .iter()
         .zip(&places)
@@ -103,7 +106,7 @@ pub(crate) fn check<S: Scenario>(count_max: usize) {
         }
     });
     let outcomes = outcomes.into_inner().unwrap();
-    println!("{}", table(S::NAME, &outcomes));
+    println!("{}", table(S::NAME, counts, &outcomes));
     let wrong: Vec<_> = outcomes
         .iter()
         .filter_map(|(kind, at, outcome)| {
@@ -250,9 +253,9 @@ fn restart_and_check<S: Scenario>(
     wrong
 }
 
-fn table(name: &str, outcomes: &[(FaultKind, u64, Outcome)]) -> String {
+fn table(name: &str, counts: [u64; KINDS.len()], outcomes: &[(FaultKind, u64, Outcome)]) -> String {
     let mut text = format!("\n{name}: {} injections\n", outcomes.len());
-    for kind in &KINDS {
+    for (kind, operations) in KINDS.iter().zip(counts) {
         let of_kind = || outcomes.iter().filter(|(other, ..)| other.name == kind.name);
         let mut ends: BTreeMap<End, usize> = BTreeMap::new();
         for (.., outcome) in of_kind() {
@@ -263,7 +266,8 @@ fn table(name: &str, outcomes: &[(FaultKind, u64, Outcome)]) -> String {
         let wrong = of_kind().filter(|(.., outcome)| !outcome.wrong.is_empty()).count();
         let ends: Vec<_> = ends.iter().map(|(end, count)| format!("{end:?} {count}")).collect();
         let (name, ends) = (kind.name, ends.join(", "));
-        text += &format!("  {name:28} {:4}  wrong {wrong}  {ends}\n", of_kind().count());
+        let count = of_kind().count();
+        text += &format!("  {name:28} {count:4} of {operations:4}  wrong {wrong}  {ends}\n");
     }
     text
 }

@@ -73,8 +73,8 @@ impl Scenario for AccountsScenario {
             let made = ledger.call(server, ("POST", "/v1/accounts"), ADMIN, &account);
             return made.is_some_and(|answer| [201, 409].contains(&answer.status));
         };
-        let is_registered = register(ledger, server, &one.token, "", "probe").is_some();
-        is_registered && ledger.push(server, &one.token, 1)
+        ledger.push(server, &one.token, 1)
+            && register(ledger, server, &one.token, "", "probe").is_some()
     }
 
     fn check(&self, server: &Server, run: &mut FaultRun, left: &LeftAccounts) -> Vec<String> {

@@ -41,8 +41,8 @@ impl Scenario for SyncScenario {
     }
 
     fn is_back(&self, server: &Server, run: &mut FaultRun, (): &mut ()) -> bool {
-        register(&mut run.ledger, server, &self.token, "", "probe").is_some()
-            && run.ledger.push(server, &self.token, 1)
+        run.ledger.push(server, &self.token, 1)
+            && register(&mut run.ledger, server, &self.token, "", "probe").is_some()
     }
 
     fn check(&self, server: &Server, run: &mut FaultRun, (): &()) -> Vec<String> {

@@ -23,8 +23,9 @@ pub(crate) struct LeftUploads {
 /// What `--actual-login` is by default.
 const ACTUAL_LOGIN: &str = "actual";
 const FILE_ID: &str = "2b0b5c0e-6d1f-4c4e-9c9e-1f2f3a4b5c6d";
-/// Of which a piece has 256 KiB.
-const FILE_BYTES: usize = 600_000;
+/// Of which a piece has 256 KiB. A former file leaves more than the 256 free pages from which on a
+/// vault is written anew.
+const FILE_BYTES: usize = 1_500_000;
 
 impl Scenario for UploadScenario {
     type Left = LeftUploads;
