@@ -9,14 +9,16 @@
 //! - Locks are taken in the order writer, queue; no caller waits for the writer's.
 //!
 //! # Not here
-//! - What happens in a batch → `writer.rs`. Which databases are open → `databases.rs`. What is done
-//!   when nobody writes → `maintain.rs`, `shrink.rs`. How a database recovers after a failed commit
-//!   or flush → `recover.rs`. Counts → `figures.rs`.
+//! - What happens in a batch → `writer.rs`; between its commit and its answers → `flush.rs`. Which
+//!   databases are open → `databases.rs`. Checkpoints → `wal.rs`. What is done when nobody writes →
+//!   `maintain.rs`, `shrink.rs`. How a database recovers → `recover.rs`. Counts → `figures.rs`.
 
 mod figures;
+mod flush;
 mod maintain;
 mod recover;
 mod shrink;
+mod wal;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +32,7 @@ use crate::clock;
 use crate::compact;
 use crate::courier::Courier;
 use crate::error::{Error, Result, sqlite};
-use crate::flush::{FlushedWal, WalFile};
+use crate::flush::WalFile;
 use crate::idle::Idle;
 use crate::job::{self, Durability, EndedBatch, Pending, Queued, UnflushedBatch};
 use crate::maintenance::{self, Maintenance, Pages};
@@ -314,21 +316,6 @@ impl Database {
         }
     }
 
-    /// Copies the WAL into the file while the writer goes on. Called by the upkeep thread.
-    pub(crate) fn checkpoint(&self) {
-        // Of a poisoned database nobody knows what the WAL holds: it stays as it is, for recovery.
-        let open = || {
-            let connect =
-                || open::connect(&self.path, &self.encryption, self.cipher, self.profile, false);
-            if self.poison.is_set() { Ok(None) } else { connect().map(Some) }
-        };
-        if let Err(error) = self.checkpoints.pass(open) {
-            // The next batch asks for another.
-            tracing::warn!(path = %self.path.display(), %error, "checkpoint");
-            self.note_failure("checkpoint", &error);
-        }
-    }
-
     /// Accepts no more writes, runs and answers those that wait, and closes the file.
     pub(crate) fn close(&self) -> Result<()> {
         self.queue.close();
@@ -396,78 +383,10 @@ impl Database {
             None => Error::Closed,
         };
         self.count(|counters| &counters.failed, jobs.len());
-        jobs.iter().for_each(|job| job.fail(error()));
+        for job in &jobs {
+            job.fail(error());
+        }
         self.surroundings.courier.deliver(EndedBatch::new(jobs));
-    }
-
-    fn flush_later(&self, batch: UnflushedBatch) {
-        // Never full, never closed; and a batch that is refused answers with an error.
-        if matches!(self.flushes.push(batch), Ok(true)) {
-            let this = self.this.upgrade().expect("who runs a batch holds it");
-            self.surroundings.flushing.push(this);
-        }
-    }
-
-    /// Flushes the WAL, and answers those whose commits it held. Says whether more have come
-    /// meanwhile. Called by a flushing thread, and when the database is closed.
-    pub(crate) fn flush(&self) -> bool {
-        let batches = self.flushes.take(usize::MAX);
-        if !batches.is_empty() {
-            let flushed = self.flush_wal();
-            self.count(|counters| &counters.flushes, 1);
-            for batch in batches {
-                let ended = match &flushed {
-                    Ok(proof) => batch.acknowledge(proof),
-                    Err(cause) => {
-                        let poisoned = || Error::Poisoned { cause: Arc::clone(cause) };
-                        let (ended, failed_count) = batch.fail(poisoned);
-                        self.count_as_failed(failed_count);
-                        ended
-                    }
-                };
-                self.surroundings.courier.deliver(ended);
-            }
-        }
-        self.flushes.end_turn()
-    }
-
-    /// One that succeeds after another has failed proves nothing.
-    fn flush_wal(&self) -> Result<FlushedWal, Arc<str>> {
-        if let Some(cause) = self.poison.cause() {
-            return Err(cause);
-        }
-        let file = self.wal_file.as_ref().expect("only what is in a WAL waits for a flush");
-        match file.flush() {
-            Ok(proof) => self.poison.cause().map_or(Ok(proof), Err),
-            Err(error) => Err(self.poison(format!("flush: {error}"))),
-        }
-    }
-
-    /// Copies the rest of a WAL that has become long, and gets readers out of its way, so that the
-    /// next commit starts it anew.
-    fn reset_wal(&self, writer: &Writer) {
-        if self.poison.is_set() || !self.checkpoints.take_reset() {
-            return;
-        }
-        let start = clock::now();
-        // All but what readers look at just now, while they go on.
-        let mut copied = self.checkpoints.catch_up(writer.connection());
-        let held_at = clock::now();
-        if copied.is_ok() {
-            // A reader that looks into the WAL keeps its pages from being copied, and where readers
-            // follow on each other, one always does.
-            self.readers.hold(held_at + SNAPSHOT_AGE_MAX);
-            copied = self.checkpoints.catch_up_held(writer.connection());
-            // Snapshots from here on lie in the file alone.
-            self.epoch.fetch_add(1, Ordering::Release);
-            self.readers.resume();
-        }
-        if let Err(error) = copied.map_err(sqlite("checkpoint")) {
-            tracing::warn!(path = %self.path.display(), %error, "checkpoint");
-            self.note_failure("checkpoint", &error);
-        }
-        let end = clock::now();
-        self.checkpoints.paused(end - start, end - held_at);
     }
 
     fn open_reader(&self) -> Result<Reader> {

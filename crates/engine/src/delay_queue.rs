@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn an_earlier_entry_wakes_the_thread_that_waits_for_a_later_one() {
         let queue = DelayQueue::default();
-        queue.push(clock::now() + Duration::from_secs(3_600), "later");
+        queue.push(clock::now() + Duration::from_hours(1), "later");
         thread::scope(|scope| {
             let taken = scope.spawn(|| queue.next());
             queue.push(clock::now(), "now");

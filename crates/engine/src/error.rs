@@ -162,7 +162,7 @@ impl Error {
     }
 }
 
-/// SQLITE_IOERR, with all that belongs to it.
+/// `SQLITE_IOERR`, with all that belongs to it.
 pub(crate) fn is_io(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }

@@ -13,15 +13,14 @@
 //! - No connection with an unproven key can change or delete the WAL of a file that has content.
 //! - A wrong key is [`Error::WrongKey`]; SQLite's "file is not a database" does not leave this
 //!   file.
-//! - A writer never builds upon a WAL that this process has not written: its pages are moved into
-//!   the file first, by a checkpoint with its fsyncs. (The kernel takes pages that an earlier
-//!   process could not write for written, so a flush of that WAL would prove nothing.)
 //! - The directory of a new file is on the disk before anything is stored in the file.
 //! - From the moment that a connection has the file until it has SQLite's lock on it, no other file
 //!   takes the name (`swap.rs`).
 //!
 //! # Not here
-//! - Migrations → `migrate.rs`. Many files → `databases.rs`.
+//! - What a writer's connection needs besides → `open/writable.rs`. Migrations → `migrate.rs`. Many files → `databases.rs`.
+
+mod writable;
 
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +33,10 @@ use crate::clock;
 use crate::error::{Error, Result, io, sqlite};
 use crate::key::{Key, Passphrase};
 use crate::profile::{self, Profile, Target};
-use crate::swap::{DirectoryLock, is_busy, sync_directory, truncate};
+use crate::swap::{DirectoryLock, sync_directory};
+pub(crate) use writable::{
+    LeftWal, Writable, check_writable, copy_wal, move_left_wal, open_writable,
+};
 
 /// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few
 /// KB.
@@ -115,99 +117,6 @@ pub fn open_connection(
         sync_directory(path)?;
     }
     Ok((connection, cipher))
-}
-
-/// A connection that writes, and has shown that it can.
-pub(crate) struct Writable {
-    pub(crate) connection: Connection,
-    pub(crate) cipher: Option<Cipher>,
-    /// Why the disk did not take the WAL that was left: the database can be read, and must recover
-    /// before it is written to.
-    pub(crate) wal_failure: Option<Error>,
-}
-
-/// Opens the connection of a writer.
-pub(crate) fn open_writable(
-    path: &Path,
-    encryption: &Encryption,
-    profile: &Profile,
-    create: bool,
-) -> Result<Writable> {
-    if encryption.secret().is_some() {
-        profile::check_encryptable(profile)?;
-    }
-    let NamedFile { is_empty, _lock } = NamedFile::look(path, create)?;
-    let cipher = find_cipher(path, encryption, is_empty)?;
-    let (left, wal_failure) = match move_left_wal(path, encryption, cipher) {
-        Ok(left) => (left, None),
-        Err(error) if error.is_io() || matches!(error, Error::DiskFull { .. }) => {
-            (LeftWal::Moved, Some(error))
-        }
-        Err(error) => return Err(error),
-    };
-    let connection = connect_named(path, encryption, cipher, profile, false)?;
-    if left == LeftWal::InUse {
-        // Whoever has the file open wrote this WAL; it is copied as far as that goes.
-        copy_wal(&connection)?;
-    }
-    check_writable(path, &connection)?;
-    if is_empty {
-        sync_directory(path)?;
-    }
-    Ok(Writable { connection, cipher, wal_failure })
-}
-
-/// What became of a WAL that this process has not written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LeftWal {
-    /// There is none any more: its pages are in the file, and the disk has them.
-    Moved,
-    /// Another connection has the file open.
-    InUse,
-}
-
-/// Moves a WAL that was left, by a process that was killed or one that could not flush it, into the
-/// file, and makes both durable. It is recovered by its checksums: alone on the file, and with an
-/// index in memory, so that nothing of what another believed about it is taken over.
-pub(crate) fn move_left_wal(
-    path: &Path,
-    encryption: &Encryption,
-    cipher: Option<Cipher>,
-) -> Result<LeftWal> {
-    if !has_wal(path) {
-        return Ok(LeftWal::Moved);
-    }
-    let db = open_alone(path)?;
-    if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
-        unlock(&db, secret, cipher).map_err(sqlite("key"))?;
-    }
-    db.busy_timeout(Duration::ZERO).map_err(sqlite("busy_timeout"))?;
-    // The first read takes the file and opens the WAL; a checkpoint before it does nothing.
-    let read = db.query_row("PRAGMA schema_version", [], |_| Ok(()));
-    match read {
-        Err(error) if is_busy(&error) => return Ok(LeftWal::InUse),
-        read => read.map_err(sqlite("recovering the WAL"))?,
-    }
-    db.pragma_update(None, "synchronous", "FULL").map_err(sqlite("synchronous"))?;
-    Ok(if truncate(&db)? { LeftWal::Moved } else { LeftWal::InUse })
-}
-
-/// SQLite opens a file, or its WAL, for reading only where it may not be opened for writing,
-/// whatever the reason: too few descriptors, for one.
-pub(crate) fn check_writable(path: &Path, connection: &Connection) -> Result<()> {
-    match connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK") {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => {
-            Err(Error::ReadOnly { path: path.to_owned() })
-        }
-        // Another process writes just now, so that the file can be written to.
-        Err(error) if is_busy(&error) => Ok(()),
-        done => done.map_err(sqlite("first write lock")),
-    }
-}
-
-/// Copies what the WAL holds into the file, as far as readers let it.
-pub(crate) fn copy_wal(db: &Connection) -> Result<()> {
-    db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sqlite("checkpoint"))
 }
 
 /// A name that no swap gives to another file, from the first look at it until a connection has its

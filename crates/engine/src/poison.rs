@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How long after a failure, and after each attempt in vain, the next attempt is made; the last
 /// for ever.
 const RECOVERY_DELAYS: [Duration; 3] =
-    [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(60)];
+    [Duration::from_secs(1), Duration::from_secs(5), Duration::from_mins(1)];
 
 #[derive(Default)]
 pub(crate) struct Poison {

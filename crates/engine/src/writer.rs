@@ -203,7 +203,9 @@ impl Writer {
         let rest = ran.split_off(progress.ran_count);
         let is_committed = matches!(ending, Ending::Committed);
         if !is_committed {
-            ran.iter().for_each(|job| ending.tell(job));
+            for job in &ran {
+                ending.tell(job);
+            }
         }
         let committed_count = if is_committed { progress.ok_count } else { 0 };
         let commit_time = start.elapsed().saturating_sub(run_time);

@@ -300,7 +300,9 @@ impl DiskFile {
             2 => {
                 let count = random.below(self.pending.len() as u64 + 1);
                 let beginning = &self.pending[..usize::try_from(count).unwrap()];
-                beginning.iter().for_each(|pending| pending.apply(&mut content));
+                for pending in beginning {
+                    pending.apply(&mut content);
+                }
             }
             _ => {
                 for pending in &self.pending {

@@ -267,7 +267,8 @@ fn table(name: &str, counts: [u64; KINDS.len()], outcomes: &[(FaultKind, u64, Ou
         let ends: Vec<_> = ends.iter().map(|(end, count)| format!("{end:?} {count}")).collect();
         let (name, ends) = (kind.name, ends.join(", "));
         let count = of_kind().count();
-        text += &format!("  {name:28} {count:4} of {operations:4}  wrong {wrong}  {ends}\n");
+        let row = format!("  {name:28} {count:4} of {operations:4}  wrong {wrong}  {ends}\n");
+        text.push_str(&row);
     }
     text
 }

@@ -5,7 +5,7 @@
 //! logs all of them, so that images of a power loss can be made. `WARREN_FAULTS=long` breaks every
 //! operation, and makes some thousand images; without it some of each are enough to see that
 //! everything holds.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod disk;
 mod injection;

@@ -124,7 +124,7 @@ impl ServerTrace {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().join("place");
         let uploads = UploadScenario::prepare(&base);
-        let token = uploads.register_device(&base);
+        let token = UploadScenario::register_device(&base);
         let (work, log) = (folder.path().join("base"), folder.path().join("log"));
         copy_folder(&base, &work);
         let control = Control::new(folder.path());

@@ -129,7 +129,7 @@ fn a_batch_that_is_not_handed_over_to_be_flushed_is_not_acknowledged() {
 }
 
 fn wait_for_recovery(database: &Database) {
-    let until = crate::clock::now() + std::time::Duration::from_secs(60);
+    let until = crate::clock::now() + std::time::Duration::from_mins(1);
     while database.refuses_writes().is_some() {
         assert!(crate::clock::now() < until, "it recovers by itself");
         std::thread::yield_now();

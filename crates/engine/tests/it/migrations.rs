@@ -42,7 +42,7 @@ fn a_file_is_migrated_forward_and_never_back() {
 
 #[test]
 fn any_two_processes_may_open_a_fresh_database_at_once() {
-    const PROCESSES: usize = 4;
+    const PROCESSES: i64 = 4;
     for _ in 0..10 {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
@@ -58,7 +58,7 @@ fn any_two_processes_may_open_a_fresh_database_at_once() {
         let (db, _) =
             engine::open_connection(&path, &encryption(), engine::Profile::SERVER, true, false)
                 .unwrap();
-        assert_eq!(number(&db, "SELECT count(*) FROM a"), PROCESSES as i64);
+        assert_eq!(number(&db, "SELECT count(*) FROM a"), PROCESSES);
         assert_eq!(number(&db, "PRAGMA auto_vacuum"), 2, "what only an empty file takes");
     }
 }

@@ -159,7 +159,7 @@ fn the_snapshot_of_a_reader_that_rests_is_ended() {
 fn the_wal_stays_short_under_load_with_readers() {
     /// More than most machines of the build have cores to spare.
     const READERS: usize = 3;
-    const BATCH: i64 = 10;
+    const BATCH: usize = 10;
     const RESETS: u64 = 10;
     within_time(|| {
         let mut random = random();
@@ -193,7 +193,7 @@ fn the_wal_stays_short_under_load_with_readers() {
                 // Flushed, as a checkpoint is: so a slow disk slows both.
                 let submit =
                     |id| Transfer::random(id, &mut random).submit(&database, Durability::Disk);
-                let writes: Vec<_> = ids.by_ref().take(BATCH as usize).map(submit).collect();
+                let writes: Vec<_> = ids.by_ref().take(BATCH).map(submit).collect();
                 for write in writes {
                     write.wait().unwrap();
                 }

@@ -40,11 +40,10 @@ impl Scenario for UploadScenario {
         let headers = [("content-type", "application/json")];
         let answer = send("POST", &bootstrap, &headers, &password).unwrap().value();
         let token = answer["data"]["token"].as_str().unwrap().to_owned();
-        let mut uploads = Self { token, group: String::new() };
+        let uploads = Self { token, group: String::new() };
         let first = uploads.upload(&server, 0).unwrap();
-        uploads.group = first["groupId"].as_str().unwrap().to_owned();
         assert!(server.stop().unwrap().success());
-        uploads
+        Self { group: first["groupId"].as_str().unwrap().to_owned(), ..uploads }
     }
 
     fn run(&self, server: &Server, run: &mut FaultRun) -> LeftUploads {
@@ -89,7 +88,7 @@ impl UploadScenario {
     }
 
     /// Registers a device of the account, for messages; returns its token.
-    pub(crate) fn register_device(&self, base: &Path) -> String {
+    pub(crate) fn register_device(base: &Path) -> String {
         let server = Server::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
         let mut ledger = Ledger::default();
         let body = json!({"login": ACTUAL_LOGIN, "password": PASSWORD, "name": "device"});

@@ -1,0 +1,60 @@
+//! Between a batch's commit and its answers: the flush of the WAL, on a thread of its own.
+//!
+//! # Invariants
+//! - A flush that succeeds after another has failed proves nothing, until the database has
+//!   recovered.
+//!
+//! # Not here
+//! - The file that is flushed, and the proof → `crate::flush`.
+
+use std::sync::Arc;
+
+use super::Database;
+use crate::error::{Error, Result};
+use crate::flush::FlushedWal;
+use crate::job::UnflushedBatch;
+
+impl Database {
+    pub(super) fn flush_later(&self, batch: UnflushedBatch) {
+        // Never full, never closed; and a batch that is refused answers with an error.
+        if matches!(self.flushes.push(batch), Ok(true)) {
+            let this = self.this.upgrade().expect("who runs a batch holds it");
+            self.surroundings.flushing.push(this);
+        }
+    }
+
+    /// Flushes the WAL, and answers those whose commits it held. Says whether more have come
+    /// meanwhile. Called by a flushing thread, and when the database is closed.
+    pub(crate) fn flush(&self) -> bool {
+        let batches = self.flushes.take(usize::MAX);
+        if !batches.is_empty() {
+            let flushed = self.flush_wal();
+            self.count(|counters| &counters.flushes, 1);
+            for batch in batches {
+                let ended = match &flushed {
+                    Ok(proof) => batch.acknowledge(proof),
+                    Err(cause) => {
+                        let poisoned = || Error::Poisoned { cause: Arc::clone(cause) };
+                        let (ended, failed_count) = batch.fail(poisoned);
+                        self.count_as_failed(failed_count);
+                        ended
+                    }
+                };
+                self.surroundings.courier.deliver(ended);
+            }
+        }
+        self.flushes.end_turn()
+    }
+
+    /// One that succeeds after another has failed proves nothing.
+    fn flush_wal(&self) -> Result<FlushedWal, Arc<str>> {
+        if let Some(cause) = self.poison.cause() {
+            return Err(cause);
+        }
+        let file = self.wal_file.as_ref().expect("only what is in a WAL waits for a flush");
+        match file.flush() {
+            Ok(proof) => self.poison.cause().map_or(Ok(proof), Err),
+            Err(error) => Err(self.poison(format!("flush: {error}"))),
+        }
+    }
+}
