@@ -30,7 +30,7 @@ use crate::handlers::clients::NAME_CHARACTERS_MAX;
 use crate::respond::to_json;
 
 /// Why any call may be refused.
-const ALWAYS: &[ErrorCode] = &[ErrorCode::Internal, ErrorCode::Unavailable];
+const ALWAYS: &[ErrorCode] = &[ErrorCode::DiskFull, ErrorCode::Internal, ErrorCode::Unavailable];
 /// Why a call with a body may be refused.
 pub(crate) const BODY: &[ErrorCode] = &[
     ErrorCode::Busy,
@@ -39,8 +39,6 @@ pub(crate) const BODY: &[ErrorCode] = &[
     ErrorCode::TooLarge,
     ErrorCode::UnsupportedMediaType,
 ];
-/// Why a call that stores something may be refused.
-pub(crate) const STORING: &[ErrorCode] = &[ErrorCode::DiskFull];
 /// Why a call with the operator's token may be refused.
 pub(crate) const OPERATOR: &[ErrorCode] =
     &[ErrorCode::AdminDisabled, ErrorCode::InvalidToken, ErrorCode::TooManyAttempts];

@@ -28,7 +28,7 @@ use crate::app::{App, blocking};
 use crate::clock;
 use crate::error::Refusal;
 use crate::extract::{Device, Encoding, RawBody, check_count, malformed};
-use crate::openapi::{BODY, STORING, TOKEN, refusals};
+use crate::openapi::{BODY, TOKEN, refusals};
 use crate::respond::{Reply, to_json};
 use crate::stream::{self, Broken};
 
@@ -55,7 +55,7 @@ struct PushQuery {
     unsent: Option<u64>,
 }
 
-refusals!(PushRefusals: BODY, STORING, TOKEN, [ClockDrift, InvalidTimestamp, QuotaExceeded, TimestampConflict]);
+refusals!(PushRefusals: BODY, TOKEN, [ClockDrift, InvalidTimestamp, QuotaExceeded, TimestampConflict]);
 
 /// Stores messages; what is known already is counted, not stored. All or nothing.
 #[utoipa::path(

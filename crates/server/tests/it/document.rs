@@ -45,8 +45,11 @@ fn every_call_s_errors_are_those_of_the_openapi_document() {
     }
 }
 
-const ALWAYS: &[protocol::ErrorCode] =
-    &[protocol::ErrorCode::Internal, protocol::ErrorCode::Unavailable];
+const ALWAYS: &[protocol::ErrorCode] = &[
+    protocol::ErrorCode::DiskFull,
+    protocol::ErrorCode::Internal,
+    protocol::ErrorCode::Unavailable,
+];
 
 #[test]
 fn the_limits_are_those_of_the_openapi_document() {

@@ -11,6 +11,7 @@ const CALLS: &[(&str, &str)] = &[
     ("GET", "/"),
     ("GET", "/healthz"),
     ("GET", "/metrics"),
+    ("GET", "/readyz"),
     ("GET", "/v1/admin"),
     ("GET", "/v1/admin/accounts"),
     ("POST", "/v1/admin/maintenance"),
