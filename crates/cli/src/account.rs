@@ -13,7 +13,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use engine::{Databases, Limits};
 use serde_json::json;
-use sync_store::{Files, Postgres, Vaults};
+use sync_store::{DataLock, Files, Postgres, Vaults};
 use tokio::runtime::{Handle, Runtime};
 
 use crate::clock::now_ms;
@@ -98,8 +98,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn data(&self) -> &Path {
-        &self.data.data
+    /// The directory of a server; one that is none is not made into one by mistake.
+    fn directory(&self) -> anyhow::Result<&Path> {
+        let data = &self.data.data;
+        let is_one = data.join("accounts.sqlite").exists();
+        anyhow::ensure!(is_one, "{} is no data directory of Warren's", data.display());
+        Ok(data)
+    }
+
+    /// Takes the directory for a command that must not run beside a server.
+    pub(crate) fn lock(&self, command: &str) -> anyhow::Result<DataLock> {
+        let locked = DataLock::take(self.directory()?, command);
+        locked.with_context(|| format!("{command} runs while no server does: stop it first"))
     }
 }
 
@@ -141,11 +151,9 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// Opens the directory of a server; one that is none is not made into one by mistake.
+    /// Opens the directory of a server.
     pub(crate) fn open(place: &Place) -> anyhow::Result<Self> {
-        let data = &place.data.data;
-        let is_one = data.join("accounts.sqlite").exists();
-        anyhow::ensure!(is_one, "{} is no data directory of Warren's", data.display());
+        place.directory()?;
         Self::make(place)
     }
 

@@ -1,10 +1,9 @@
 //! `warren vault`: where an account's vault is kept.
 
 use accounts::Unlocked;
-use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
-use sync_store::{DataLock, State, Vault, Vaults};
+use sync_store::{State, Vault, Vaults};
 
 use crate::account::{House, Place};
 use crate::output::Output;
@@ -54,10 +53,9 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
 }
 
 fn carry(arguments: &Move, output: Output) -> anyhow::Result<()> {
-    let house = House::open(&arguments.place)?;
     // A server would go on storing into what is moved away.
-    let _lock = DataLock::take(arguments.place.data(), "warren vault move")
-        .context("a vault is moved while nobody uses it: stop the server first")?;
+    let _lock = arguments.place.lock("warren vault move")?;
+    let house = House::open(&arguments.place)?;
     let in_postgres = house.vaults.clone();
     let is_named = matches!(in_postgres, Vaults::Postgres(_));
     anyhow::ensure!(is_named, "say which PostgreSQL: --postgres or --postgres-file");

@@ -118,3 +118,45 @@ fn devices_that_were_not_seen_for_long_are_revoked_together_but_never_the_one_th
     let wrong = warren(&["client", "list", &a, "--unseen-for", "90"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", wrong.stdout);
 }
+
+#[test]
+fn a_data_directory_has_one_server_and_no_vault_is_moved_beside_it() {
+    let place = Place::new();
+    let server = place.serve();
+    let second = ["serve", "--listen", "127.0.0.1:0", "--data", &place.data, "--json"];
+    let url = place.write("url.txt", "postgres://nobody@127.0.0.1:1/none");
+    let vault_move = [
+        &["vault", "move", "ada", "--to", "postgres", "--postgres-file", &url, "--json"][..],
+        &["--data", &place.data, "--password-file", &place.password],
+    ]
+    .concat();
+    for command in [&second[..], &vault_move] {
+        let refused = warren(command);
+        refused.refused("data_in_use");
+        let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
+        let holder = format!("warren serve, process {}", server.process());
+        assert!(message.contains(&holder), "{message}");
+    }
+    // What works beside a server goes on doing so.
+    assert_eq!(place.operator(&["account", "add", "bob"])["login"], "bob");
+    place.check_vault(0);
+    server.stop();
+    drop(place.serve());
+}
+
+#[test]
+fn a_server_and_an_account_may_be_made_in_a_fresh_directory_at_once() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (data, password) = (at("data"), at("password.txt"));
+        std::fs::write(&password, "a pass-phrase of ada's\n").unwrap();
+        let server = std::thread::scope(|scope| {
+            let server = scope.spawn(|| Server::start(&data, &[]));
+            let add = ["account", "add", "ada", "--data", &data, "--password-file", &password];
+            warren(&add).succeeded();
+            server.join().unwrap()
+        });
+        server.stop();
+    }
+}

@@ -119,6 +119,11 @@ impl Server {
         Self { child, address: said["address"].as_str().unwrap().to_owned() }
     }
 
+    /// Its process id.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// `kill -9`.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -2,13 +2,15 @@
 //! missing, and nothing stays down.
 //!
 //! A library loaded before the C library (`faultio.c`) breaks the n-th operation below a folder, or
-//! logs all of them, so that images of a power loss can be made. `WARREN_FAULTS=long` breaks every
+//! logs all of them, so that images of a power loss can be made. `WARREN_FAULTS=long` breaks hundreds of
 //! operation, and makes some thousand images; without it some of each are enough to see that
 //! everything holds.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod disk;
+mod full_disk;
 mod injection;
+mod lost_answer;
 mod power_loss;
 #[path = "../e2e/random.rs"]
 #[expect(dead_code, reason = "these tests do not use all of it")]
@@ -21,13 +23,16 @@ use crate::power_loss::{DeviceTrace, ServerTrace, lose_power_after_a_failed_flus
 use crate::random::Random;
 use crate::scenarios::{AccountsScenario, DeviceScenario, Scenario, SyncScenario, UploadScenario};
 
+/// Injections of each kind into a scenario in the long form, evenly spread over its operations.
+const LONG_COUNT: usize = 300;
+
 fn is_long() -> bool {
     std::env::var_os("WARREN_FAULTS").is_some_and(|form| form == "long")
 }
 
-/// With `short` injections of each kind, or one at every operation.
+/// With so many injections of each kind in the short form.
 fn check<S: Scenario>(short: usize) {
-    injection::check::<S>(if is_long() { usize::MAX } else { short });
+    injection::check::<S>(if is_long() { LONG_COUNT } else { short });
 }
 
 /// Asserts that no image is wrong, and that of the control some are.

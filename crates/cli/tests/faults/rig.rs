@@ -42,6 +42,15 @@ impl Server {
         folder: &Path,
         environment: Environment,
     ) -> Result<Self, (ExitStatus, String)> {
+        Self::start_with(folder, environment, &[])
+    }
+
+    /// With more options.
+    pub(crate) fn start_with(
+        folder: &Path,
+        environment: Environment,
+        options: &[&str],
+    ) -> Result<Self, (ExitStatus, String)> {
         let (token, log) = (folder.join("admin.txt"), folder.join("server.log"));
         fs::write(&token, format!("{ADMIN}\n")).unwrap();
         let mut command = Command::new(WARREN);
@@ -51,6 +60,7 @@ impl Server {
             .arg(folder.join("data"))
             .arg("--admin-token-file")
             .arg(token)
+            .args(options)
             .envs(environment)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

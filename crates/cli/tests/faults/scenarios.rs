@@ -58,13 +58,13 @@ pub(crate) fn prepare_account(base: &Path) -> (Server, String) {
     (server, device.token)
 }
 
-struct RegisteredDevice {
-    id: String,
+pub(crate) struct RegisteredDevice {
+    pub(crate) id: String,
     token: String,
 }
 
 /// Registers a device, by ada's password or by another device's token.
-fn register(
+pub(crate) fn register(
     ledger: &mut Ledger,
     server: &Server,
     token: &str,

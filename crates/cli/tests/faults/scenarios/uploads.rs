@@ -35,15 +35,9 @@ impl Scenario for UploadScenario {
     fn prepare(base: &Path) -> Self {
         std::fs::create_dir_all(base).unwrap();
         let server = Server::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
-        let bootstrap = format!("{}/account/bootstrap", server.gateway);
-        let password = serde_json::to_vec(&json!({"password": PASSWORD})).unwrap();
-        let headers = [("content-type", "application/json")];
-        let answer = send("POST", &bootstrap, &headers, &password).unwrap().value();
-        let token = answer["data"]["token"].as_str().unwrap().to_owned();
-        let uploads = Self { token, group: String::new() };
-        let first = uploads.upload(&server, 0).unwrap();
+        let uploads = Self::sign_up(&server);
         assert!(server.stop().unwrap().success());
-        Self { group: first["groupId"].as_str().unwrap().to_owned(), ..uploads }
+        uploads
     }
 
     fn run(&self, server: &Server, run: &mut FaultRun) -> LeftUploads {
@@ -70,6 +64,18 @@ impl Scenario for UploadScenario {
 }
 
 impl UploadScenario {
+    /// Makes the account that apps sign in to, and its budget.
+    pub(crate) fn sign_up(server: &Server) -> Self {
+        let bootstrap = format!("{}/account/bootstrap", server.gateway);
+        let password = serde_json::to_vec(&json!({"password": PASSWORD})).unwrap();
+        let headers = [("content-type", "application/json")];
+        let answer = send("POST", &bootstrap, &headers, &password).unwrap().value();
+        let token = answer["data"]["token"].as_str().unwrap().to_owned();
+        let uploads = Self { token, group: String::new() };
+        let first = uploads.upload(server, 0).unwrap();
+        Self { group: first["groupId"].as_str().unwrap().to_owned(), ..uploads }
+    }
+
     fn try_upload(
         &self,
         server: &Server,
