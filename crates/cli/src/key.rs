@@ -67,6 +67,11 @@ impl TrackedFile {
     pub(crate) fn create(&self) -> anyhow::Result<Replica> {
         Ok(Replica::create_encrypted(&self.file, self.key.key()?.as_ref())?)
     }
+
+    /// What a clone that broke off has left, if that is all that is in the file.
+    pub(crate) fn resume(&self) -> anyhow::Result<Option<Replica>> {
+        Ok(Replica::resume_encrypted(&self.file, self.key.key()?.as_ref())?)
+    }
 }
 
 /// What opens a file of any cipher.

@@ -5,6 +5,7 @@ mod watch;
 
 use std::path::Path;
 
+use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
 use protocol::{ClientRequest, ErrorCode};
@@ -42,6 +43,8 @@ pub(crate) struct Sync {
 }
 
 /// Make a new file with the tables and rows of an account.
+///
+/// A clone that broke off goes on where it was when it is run again.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren clone b.db --server http://127.0.0.1:4600 --login ada")]
 pub(crate) struct Clone {
@@ -85,12 +88,16 @@ pub(crate) fn sync(arguments: &Sync, output: Output) -> anyhow::Result<()> {
 
 pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
     let path = &arguments.tracked.file;
-    anyhow::ensure!(!path.exists(), "{} exists: clone makes a new file", path.display());
     let account = &arguments.account;
     if account.server.is_none() || account.login.is_none() {
         return Err(Error::NoServer.into());
     }
-    let replica = arguments.tracked.create()?;
+    let replica = if path.exists() {
+        let exists = || format!("{} exists: clone makes a new file", path.display());
+        arguments.tracked.resume()?.with_context(exists)?
+    } else {
+        arguments.tracked.create()?
+    };
     let result = run(replica, account, true, output);
     let has_no_token = |replica: Replica| replica.token().is_ok_and(|token| token.is_none());
     if result.is_err() && arguments.tracked.open().is_ok_and(has_no_token) {

@@ -74,6 +74,22 @@ impl Replica {
         Ok(replica)
     }
 
+    /// Goes on with what [`Self::create_encrypted`] began in that file and no sync has completed, as
+    /// after a kill; the device is the one that was registered. `None`: something else is in it.
+    pub fn resume_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Option<Self>> {
+        let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, key)?;
+        // A sync shows all at once: before the first there is no table but those of the replica.
+        let sql = r"SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'warren\_%' ESCAPE '\'
+                    AND name NOT LIKE 'sqlite\_%' ESCAPE '\'";
+        let others: i64 = replica.db.query_row(sql, [], |row| row.get(0))?;
+        let is_synced = replica.has_tables()? && meta::number(&replica.db, Key::SyncedMs)? > 0;
+        drop(replica);
+        if others > 0 || is_synced {
+            return Ok(None);
+        }
+        Self::create_encrypted(path, key).map(Some)
+    }
+
     /// A replica on a connection that its program uses, too: a browser has one connection to a file,
     /// and no other. Between calls the connection's rules (triggers, foreign keys) are the program's.
     ///

@@ -3,10 +3,12 @@
 
 use std::process::Child;
 
-use crate::processes::{json, sql, start};
+use crate::processes::{json, sql, start, warren};
 use crate::proxy::{Event, Proxy, Then};
 use crate::random::Random;
-use crate::support::{Place, check_all_sent, check_equal, check_report, entries, sync, track_all};
+use crate::support::{
+    Place, check_all_sent, check_equal, check_report, clients, entries, sync, track_all,
+};
 
 const ROWS: u64 = 60_000;
 /// About a page of 10,000 messages and half of the next one.
@@ -80,9 +82,14 @@ fn receive(place: &Place, proxy: &Proxy, b: &str, random: &mut Random) {
         start(&[&["clone", b, "--json"], &place.first_time(&proxy.address)[..]].concat());
     // After the answer to the registration, before the end of the first page.
     assert!(kill_within(&mut clone, 2_000 + random.below(100_000), proxy, random));
-    let kills = kill_until_done(&["sync", b, "--json"], proxy, random);
+    let clone = [&["clone", b, "--json"], &place.first_time(&proxy.address)[..]].concat();
+    let kills = kill_until_done(&clone, proxy, random);
     assert!(kills > 0, "it came through at once, seed {}", random.seed);
     check_report(&json(&["sync", b]));
+    // What is there now is no clone that broke off.
+    assert!(!warren(&clone).status.success());
+    let devices = clients(b).len();
+    assert_eq!(devices, 2, "a clone that goes on is the device that it was, seed {}", random.seed);
     sync(b);
 }
 
