@@ -220,3 +220,26 @@ test("everybody can use it: light, dark, and on a phone", async () => {
   });
   await pushingWhile(token, async () => void (await Promise.all(shown)));
 });
+
+test("the page says first that writes are refused, and why", async () => {
+  const page = await signedIn(await here.device());
+  const banner = page.getByRole("region", { name: "Refused writes" });
+  assert.equal(await banner.count(), 0);
+  const readiness = {
+    ready: false,
+    disk_full: true,
+    accounts_refuse_writes: false,
+    vaults_refusing_writes: 2,
+  };
+  await page.route("**/v1/admin/overview", async (route) => {
+    const answer = await route.fetch();
+    const overview = (await answer.json()) as object;
+    await route.fulfill({ response: answer, json: { ...overview, readiness } });
+  });
+  await banner.waitFor();
+  const text = (await banner.textContent()) ?? "";
+  assert.match(text, /disk of the data directory is full/);
+  assert.match(text, /2 vaults/);
+  await page.unroute("**/v1/admin/overview");
+  await banner.waitFor({ state: "detached" });
+});

@@ -59,12 +59,19 @@ pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
 /// Where every benchmark puts things.
 #[derive(Args)]
 struct Places {
-    /// Where the files go: the disk that is measured.
-    #[arg(long, default_value = ".", value_name = "DIR")]
+    /// Where the files go: the disk that is measured. By default the system's folder for large
+    /// temporary files.
+    #[arg(long, default_value_os_t = temporary_folder(), value_name = "DIR")]
     folder: PathBuf,
     /// Where the results go.
     #[arg(long, default_value = ".", value_name = "DIR")]
     report: PathBuf,
+}
+
+/// `TMPDIR`, or the folder for temporary files that stay over a restart (FHS 3.0, 5.15): it is on a
+/// disk, and `/tmp` often is not.
+fn temporary_folder() -> PathBuf {
+    std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
 /// Where the programs are that others would pick instead.

@@ -48,6 +48,8 @@ pub(crate) struct Checkpoints {
     reset_at: AtomicU32,
     is_pass_due: AtomicBool,
     is_reset_due: AtomicBool,
+    /// The last pass was put off: the writer rests for nothing.
+    is_put_off: AtomicBool,
     /// Taken for a pass; true once the database is closed.
     is_closed: Mutex<bool>,
     pub(crate) counters: Counters,
@@ -71,6 +73,7 @@ impl Checkpoints {
             reset_at: AtomicU32::new(limit.saturating_mul(PASSES_PER_RESET)),
             is_pass_due: AtomicBool::new(false),
             is_reset_due: AtomicBool::new(false),
+            is_put_off: AtomicBool::new(false),
             is_closed: Mutex::new(false),
             counters: Counters::default(),
         }
@@ -101,6 +104,9 @@ impl Checkpoints {
     /// WAL that makes a reset due.
     pub(crate) fn rest(&self, batch_time: Duration) -> Option<Duration> {
         let overdue = self.overdue()?;
+        if self.is_put_off.load(Ordering::Relaxed) {
+            return None;
+        }
         let steps = overdue / self.reset_step().max(1);
         Some(batch_time * (steps + 1).min(REST_FACTOR_MAX))
     }
@@ -133,7 +139,14 @@ impl Checkpoints {
         result
     }
 
+    /// Makes no pass this time.
+    pub(crate) fn put_off(&self) {
+        self.is_put_off.store(true, Ordering::Relaxed);
+        self.is_pass_due.store(false, Ordering::Relaxed);
+    }
+
     fn pass_on(&self, connection: &Connection) -> rusqlite::Result<()> {
+        self.is_put_off.store(false, Ordering::Relaxed);
         self.copy_more(connection)?;
         if self.overdue().is_none() {
             return Ok(());

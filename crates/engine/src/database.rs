@@ -330,7 +330,11 @@ impl Database {
         match slot.take() {
             None => Ok(()),
             Some(writer) if self.poison.is_set() => writer.close_as_is(),
-            Some(writer) => writer.close(),
+            Some(writer) => match self.enter_gate() {
+                Some(_pass) => writer.close(),
+                // A copy is being made; who opens it next moves the WAL.
+                None => writer.close_as_is(),
+            },
         }
     }
 

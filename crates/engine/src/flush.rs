@@ -17,8 +17,9 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use crate::backup::{WalGate, WalPass};
 use crate::compact::beside;
 use crate::error::{Result, io};
 use crate::swap::directory_of;
@@ -34,9 +35,10 @@ pub(crate) struct WalFile {
 }
 
 struct WalDescriptors {
-    /// It holds no locks, so a descriptor of our own does SQLite's no harm; and it stays the same
+    /// SQLite has no locks on it, so a descriptor of our own does no harm; and it stays the same
     /// file until the database gets another.
-    wal: File,
+    wal: Arc<File>,
+    gate: Arc<WalGate>,
     /// Until its first flush: a file that a power loss takes out of its directory holds nothing.
     directory: Option<File>,
 }
@@ -56,6 +58,12 @@ impl WalFile {
         Ok(())
     }
 
+    /// Before the WAL is moved into its file. `None`: a copy of both is being made.
+    pub(crate) fn enter_gate(&self) -> Option<WalPass> {
+        let gate = Arc::clone(&self.files.lock().expect(UNPOISONED).gate);
+        gate.enter()
+    }
+
     /// Returns when the disk has what the file held.
     pub(crate) fn flush(&self) -> Result<FlushedWal> {
         let mut files = self.files.lock().expect(UNPOISONED);
@@ -71,8 +79,10 @@ impl WalFile {
 impl WalDescriptors {
     fn open(path: &Path) -> Result<Self> {
         let directory = directory_of(path);
+        let wal = Arc::new(File::open(path).map_err(io(path))?);
         Ok(Self {
-            wal: File::open(path).map_err(io(path))?,
+            gate: WalGate::new(Arc::clone(&wal)),
+            wal,
             directory: Some(File::open(directory).map_err(io(directory))?),
         })
     }

@@ -43,6 +43,7 @@
 //! `docs/engine.md` explains the design and the choices that were measured.
 #![warn(missing_docs)]
 
+mod backup;
 mod cache;
 mod checkpoint;
 mod cipher;
@@ -79,6 +80,7 @@ mod upkeep;
 mod vacuum;
 mod writer;
 
+pub use backup::{CopiedFile, copy_file};
 pub use cipher::{Cipher, UnknownCipher};
 pub use compact::SIDE_FILES;
 pub use database::{Database, Options};

@@ -15,6 +15,7 @@ export interface Overview {
   readonly vaults: number;
   readonly files: Files | null;
   readonly open: Open;
+  readonly readiness: Readiness;
   readonly connections: number;
   readonly connections_max: number;
   readonly listeners: number;
@@ -41,6 +42,14 @@ export interface Open {
   readonly wal_bytes_max: number;
   readonly longest_read_ms: number;
   readonly cache_bytes: number;
+}
+
+/** What keeps the server from taking writes. */
+export interface Readiness {
+  readonly ready: boolean;
+  readonly disk_full: boolean;
+  readonly accounts_refuse_writes: boolean;
+  readonly vaults_refusing_writes: number;
 }
 
 /** `counts[i]` syncs took no longer than `bounds_s[i]`; the last one, longer than all bounds. */

@@ -3,10 +3,10 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import { Accounts } from "./accounts";
-import type { Overview } from "./api";
+import type { Overview, Readiness } from "./api";
 import { Brand } from "./brand";
 import { Charts } from "./charts";
-import { duration } from "./format";
+import { count, duration } from "./format";
 import { Maintenance } from "./maintenance";
 import { useSession } from "./session";
 import type { Session, Standing } from "./session";
@@ -73,6 +73,7 @@ function Dashboard({ session, overview }: DashboardProps): JSX.Element {
         </button>
       </header>
       {standing.kind === "away" && <Away standing={standing} onRetry={retry} />}
+      <RefusedWrites readiness={overview.readiness} />
       <main class={isLive ? "" : "stale"}>
         <h1 class="hidden">How the server is</h1>
         <Tiles overview={overview} />
@@ -81,6 +82,34 @@ function Dashboard({ session, overview }: DashboardProps): JSX.Element {
         <Maintenance token={token} storage={overview.storage} />
       </main>
     </>
+  );
+}
+
+interface RefusedWritesProps {
+  readonly readiness: Readiness;
+}
+
+/** What the operator must see before all else: that writes are refused, and why. */
+function RefusedWrites({ readiness }: RefusedWritesProps): JSX.Element | null {
+  const vaults = readiness.vaults_refusing_writes;
+  const reasons = [
+    readiness.disk_full &&
+      "The disk of the data directory is full: nothing new is stored until there is room.",
+    readiness.accounts_refuse_writes &&
+      "The disk failed under the accounts’ file: no device can be added until it has recovered.",
+    vaults > 0 &&
+      `The disk failed under ${count(vaults)} ${vaults === 1 ? "vault" : "vaults"}: ` +
+        "no writes there until they have recovered. The log and /metrics name them.",
+  ].filter((reason) => reason !== false);
+  if (reasons.length === 0) return null;
+  return (
+    <section class="banner warn" aria-label="Refused writes">
+      <div role="alert">
+        {reasons.map((reason) => (
+          <p key={reason}>{reason}</p>
+        ))}
+      </div>
+    </section>
   );
 }
 

@@ -222,7 +222,9 @@ impl Database {
                 break;
             }
             before = after;
-            if step % STEPS_PER_CHECKPOINT == 0 {
+            if step % STEPS_PER_CHECKPOINT == 0
+                && let Some(_pass) = self.enter_gate()
+            {
                 open::copy_wal(db)?;
             }
         }
@@ -233,6 +235,7 @@ impl Database {
         if beside(&self.path, "-wal").metadata().map_or(0, |metadata| metadata.len()) == 0 {
             return Ok(false);
         }
+        let Some(_pass) = self.enter_gate() else { return Ok(false) };
         // A pass would stand in the way.
         let Some(_passes) = self.checkpoints.keep_off() else { return Ok(false) };
         open::copy_wal(db)?;

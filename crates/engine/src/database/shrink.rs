@@ -69,6 +69,7 @@ impl Database {
     /// Puts the copy in the file's place, if nothing was written since. Returns the new file's
     /// pages.
     pub(super) fn swap(&self, copy: Copy, seen: Seen) -> Result<Pages> {
+        let _pass = self.enter_gate().ok_or(Error::Busy)?;
         // First: a pass may be long, and the turn must be short.
         let _passes = self.checkpoints.keep_off().ok_or(Error::Closed)?;
         let _turn = self.take_turn().ok_or(Error::Busy)?;

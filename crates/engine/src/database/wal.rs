@@ -6,14 +6,26 @@
 use std::sync::atomic::Ordering;
 
 use super::Database;
+use crate::backup::WalPass;
 use crate::error::sqlite;
+use crate::flush::WalFile;
 use crate::readers::SNAPSHOT_AGE_MAX;
 use crate::writer::Writer;
 use crate::{clock, open};
 
 impl Database {
+    /// Before the WAL is moved into the file. `None`: a copy of both is being made.
+    pub(super) fn enter_gate(&self) -> Option<WalPass> {
+        self.wal_file.as_ref().map_or_else(|| Some(WalPass::without_wal()), WalFile::enter_gate)
+    }
+
     /// Copies the WAL into the file while the writer goes on. Called by the upkeep thread.
     pub(crate) fn checkpoint(&self) {
+        let Some(_pass) = self.enter_gate() else {
+            // The next batch asks for another.
+            self.checkpoints.put_off();
+            return;
+        };
         // Of a poisoned database nobody knows what the WAL holds: it stays as it is, for recovery.
         let open = || {
             let connect =
@@ -33,6 +45,8 @@ impl Database {
         if self.poison.is_set() || !self.checkpoints.take_reset() {
             return;
         }
+        // A copy is being made: the next pass asks for another.
+        let Some(_pass) = self.enter_gate() else { return };
         let start = clock::now();
         // All but what readers look at just now, while they go on.
         let mut copied = self.checkpoints.catch_up(writer.connection());

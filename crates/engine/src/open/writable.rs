@@ -15,6 +15,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 use super::{Encryption, NamedFile, connect_named, find_cipher, has_wal, open_alone, unlock};
+use crate::backup;
 use crate::cipher::Cipher;
 use crate::error::{Error, Result, sqlite};
 use crate::profile::{self, Profile};
@@ -80,6 +81,7 @@ pub(crate) fn move_left_wal(
     if !has_wal(path) {
         return Ok(LeftWal::Moved);
     }
+    let _pass = backup::enter_left(path)?;
     let db = open_alone(path)?;
     if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
         unlock(&db, secret, cipher).map_err(sqlite("key"))?;

@@ -1,6 +1,7 @@
 //! The engine on real files, with real ciphers.
 #![expect(clippy::unwrap_used, reason = "in a test, also in its helpers, a panic is the report")]
 
+mod backup;
 mod bank;
 mod cancel;
 mod closing;
