@@ -11,6 +11,7 @@
 pub(crate) mod accounts;
 pub(crate) mod bare;
 pub(crate) mod bed;
+mod pauses;
 mod postgres;
 pub(crate) mod producers;
 mod rivals;
@@ -73,6 +74,8 @@ pub enum Part {
     Isolation,
     /// Reads beside writes.
     Mixed,
+    /// The longest waits while the WAL is moved into the file.
+    Pauses,
     /// Encryption by size of commit.
     Cipher,
     /// Thousands of databases.
@@ -163,11 +166,12 @@ struct Run<'a> {
 impl Run<'_> {
     fn one_database(&mut self, bed: &Bed) -> anyhow::Result<()> {
         type Build = fn(&Bed) -> Section<'static>;
-        let parts: [(Part, Build); 4] = [
+        let parts: [(Part, Build); 5] = [
             (Part::Published, sections::published),
             (Part::Durability, sections::durability),
             (Part::Isolation, sections::isolation),
             (Part::Mixed, sections::mixed),
+            (Part::Pauses, pauses::section),
         ];
         for (part, build) in parts {
             if self.plan.wants(part) {

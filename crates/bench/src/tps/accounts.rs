@@ -52,6 +52,13 @@ impl Pairs {
         Self((0..PAIRS_COUNT).map(|_| Pair { credit: next(), debit: next() }).collect())
     }
 
+    /// Every account as often as any other.
+    pub(crate) fn draw_evenly(rows: i64, seed: u64) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let mut next = || random.random_range(1..=rows);
+        Self((0..PAIRS_COUNT).map(|_| Pair { credit: next(), debit: next() }).collect())
+    }
+
     /// The transaction of that number; they repeat after four million.
     pub(crate) fn get(&self, index: usize) -> Pair {
         self.0[index % PAIRS_COUNT]

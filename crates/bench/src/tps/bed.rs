@@ -123,7 +123,7 @@ impl Bed {
 }
 
 /// The same draws in each run, so that runs compare.
-const SEED: u64 = 20_261_121;
+pub(super) const SEED: u64 = 20_261_121;
 
 /// The size of the file's WAL.
 pub(crate) fn wal_megabytes(path: &Path) -> f64 {

@@ -62,6 +62,7 @@ impl ValueEnum for PartName {
             Self(Part::Durability),
             Self(Part::Isolation),
             Self(Part::Mixed),
+            Self(Part::Pauses),
             Self(Part::Cipher),
             Self(Part::Vaults),
         ]
@@ -79,6 +80,8 @@ impl ValueEnum for PartName {
                 PossibleValue::new("isolation").help("0 to 10 % failing transactions")
             }
             Part::Mixed => PossibleValue::new("mixed").help("reads beside writes"),
+            Part::Pauses => PossibleValue::new("pauses")
+                .help("the longest waits while the WAL is moved into the file"),
             Part::Cipher => PossibleValue::new("cipher").help("ciphers by size of commit"),
             Part::Vaults => PossibleValue::new("vaults").help("thousands of encrypted databases"),
         })

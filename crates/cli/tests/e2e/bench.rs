@@ -37,6 +37,7 @@ fn tps_makes_every_table_beside_a_baseline_and_saves_them() {
         "durability",
         "isolation",
         "mixed",
+        "pauses",
         "cipher-1",
         "cipher-100",
         "cipher-1000",

@@ -1,0 +1,98 @@
+//! The table of pauses: how long a reader and a caller wait at most while the WAL is moved into the
+//! file, when every transaction changes other pages.
+//!
+//! With keys drawn evenly nearly each update writes a page of its own, so the WAL grows as fast as
+//! it can, and so does what a checkpoint has to copy and to flush.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use engine::Durability::{self, Disk, Os};
+use engine::{Database, Error, Sql};
+
+use super::UNIT;
+use super::accounts::{BALANCE_SQL, Pairs};
+use super::bare::Loop;
+use super::bed::Bed;
+use super::producers::Load;
+use crate::measure::{Latencies, Sample, now};
+use crate::suite::{Case, Section};
+
+const WAITING: usize = 1_000;
+const BATCH: usize = 1_000;
+
+/// Between two reads of the reader that is watched.
+const READ_INTERVAL: Duration = Duration::from_micros(300);
+
+static BALANCE: Sql = Sql::new(BALANCE_SQL);
+
+/// Callers with evenly drawn keys, beside one thread that reads a row now and then.
+pub(super) fn section(bed: &Bed) -> Section<'static> {
+    let pairs = Arc::new(Pairs::draw_evenly(bed.rows, super::bed::SEED));
+    let bed = Bed { pairs, ..bed.clone() };
+    let bare = bed.clone();
+    let loop_of = move |duration| bare.bare(Loop::of(BATCH), "NORMAL", duration);
+    let mut cases = vec![Case::new("bare loop, 1,000 a commit", loop_of)];
+    for durability in [Os, Disk] {
+        let bed = bed.clone();
+        let name = format!("Warren, {durability:?}");
+        cases.push(Case::new(name, move |duration| watched(&bed, durability, duration)));
+    }
+    Section {
+        name: "pauses".to_owned(),
+        unit: UNIT,
+        title: "keys drawn evenly, a thousand callers and one reader: the longest waits while the \
+                WAL is moved into the file"
+            .to_owned(),
+        cases,
+    }
+}
+
+fn watched(bed: &Bed, durability: Durability, duration: Duration) -> anyhow::Result<Sample> {
+    bed.with_database(|database| {
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| read_until(database, &bed.pairs, &is_over));
+            let sample = bed.sample(database, Load::of(WAITING, durability), duration);
+            is_over.store(true, Ordering::Relaxed);
+            let reads = reader.join().expect("a reader does not panic")?;
+            let mut sample = sample?;
+            let stats = database.stats();
+            let ms = |pause: Duration| pause.as_secs_f64() * 1e3;
+            let resets = u32::try_from(stats.checkpoint_pauses).unwrap_or(u32::MAX);
+            sample.facts.push(("WAL resets", f64::from(resets)));
+            sample.facts.push(("reads held, ms", ms(stats.read_pause_max)));
+            if let Some(latency) = reads.latency() {
+                sample.facts.push(("read at P99, ms", latency.p99_us / 1e3));
+                sample.facts.push(("longest read, ms", latency.max_us / 1e3));
+            }
+            if let Some(latency) = sample.latency {
+                sample.facts.push(("longest commit, ms", latency.max_us / 1e3));
+            }
+            Ok(sample)
+        })
+    })
+}
+
+fn read_until(
+    database: &Database,
+    pairs: &Pairs,
+    is_over: &AtomicBool,
+) -> Result<Latencies, Error> {
+    let mut reads = Latencies::new();
+    for index in 0.. {
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        let start = now();
+        let id = pairs.get(index).credit;
+        database.read(|db| {
+            db.statement(&BALANCE)?.query_row([id], |row| row.get::<_, i64>(0)).map_err(Error::from)
+        })?;
+        reads.record(start.elapsed());
+        thread::park_timeout(READ_INTERVAL);
+    }
+    Ok(reads)
+}
