@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use crate::output::Output;
 use crate::{
-    account, actual, client, conflicts, doctor, history, inspect, phrase, postgres, serve, status,
-    sync, track, vacuum, vault,
+    account, actual, backup, client, conflicts, doctor, history, inspect, phrase, postgres, serve,
+    status, sync, track, vacuum, vault,
 };
 #[cfg(feature = "bench")]
 use crate::{benchmark, tune};
@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Vacuum(vacuum::Arguments),
     #[command(subcommand)]
     Vault(vault::Command),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     #[command(subcommand)]
     Postgres(postgres::Command),
     Tune(tune::Tune),
@@ -60,6 +62,8 @@ impl Command {
             Self::Phrase(arguments) => phrase::run(&arguments, output),
             Self::Vacuum(arguments) => vacuum::run(&arguments, output),
             Self::Vault(command) => vault::run(command, output),
+            Self::Backup(arguments) => backup::back_up(&arguments, output),
+            Self::Restore(arguments) => backup::restore(&arguments, output),
             Self::Postgres(command) => postgres::run(&command, output),
             Self::Tune(arguments) => tune::run(&arguments, output),
             Self::Bench(command) => benchmark::run(command, output),

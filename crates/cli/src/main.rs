@@ -4,6 +4,7 @@
 
 mod account;
 mod actual;
+mod backup;
 #[cfg(feature = "bench")]
 mod benchmark;
 mod client;

@@ -7,6 +7,7 @@
 //! everything holds.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod backups;
 mod disk;
 mod full_disk;
 mod injection;

@@ -1,0 +1,86 @@
+//! What a backup consists of (docs/formats/18-backup.md).
+
+use std::fs::{self, File};
+use std::path::{Component, Path};
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+
+const NAME: &str = "manifest.json";
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// Of this format.
+    version: u32,
+    /// When the last file had been copied, milliseconds since 1970.
+    pub(super) made_ms: u64,
+    pub(super) files: Vec<BackedUpFile>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct BackedUpFile {
+    /// In the data directory, with slashes.
+    pub(super) path: String,
+    pub(super) bytes: u64,
+    /// Of the whole file, 64 hex digits.
+    pub(super) blake3: String,
+    /// Pages that came from the WAL.
+    pub(super) wal_pages: u64,
+}
+
+impl Manifest {
+    pub(super) fn new(made_ms: u64, files: Vec<BackedUpFile>) -> Self {
+        Self { version: VERSION, made_ms, files }
+    }
+
+    /// Last: a folder without a manifest is no backup.
+    pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let path = folder.join(NAME);
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+        File::open(&path)?.sync_all()?;
+        Ok(File::open(folder)?.sync_all()?)
+    }
+
+    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join(NAME);
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("{}: no backup, or one that broke off", path.display()))?;
+        let manifest: Self =
+            serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+        ensure!(
+            manifest.version == VERSION,
+            "{} is of version {}, and this program knows {VERSION}",
+            path.display(),
+            manifest.version
+        );
+        let is_inside = |file: &BackedUpFile| {
+            Path::new(&file.path).components().all(|part| matches!(part, Component::Normal(_)))
+        };
+        ensure!(manifest.files.iter().all(is_inside), "{} names other places", path.display());
+        Ok(manifest)
+    }
+}
+
+impl BackedUpFile {
+    /// Refuses a file that is not what the manifest says.
+    pub(super) fn check(&self, folder: &Path) -> anyhow::Result<()> {
+        let path = folder.join(&self.path);
+        let (bytes, hash) = hash_of(&path)?;
+        ensure!(
+            bytes == self.bytes && hash == self.blake3,
+            "{} is not what was backed up: it is damaged",
+            path.display()
+        );
+        Ok(())
+    }
+}
+
+/// Length and hash of a file.
+pub(super) fn hash_of(path: &Path) -> anyhow::Result<(u64, String)> {
+    let context = || path.display().to_string();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path).with_context(context)?).with_context(context)?;
+    Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
+}
