@@ -25,6 +25,7 @@ use crate::limits::{self, AccountLimits};
 use crate::login::Login;
 use crate::password::Password;
 use crate::random;
+use crate::revocations::{Revocation, RevocationList};
 use crate::schema::{self, to_column};
 use crate::throttle::Throttle;
 use crate::wrap::{Row, WrappedKey};
@@ -32,6 +33,7 @@ use crate::wrap::{Row, WrappedKey};
 /// The accounts of one data directory. All calls block.
 pub struct Accounts {
     pub(crate) database: Arc<Database>,
+    pub(crate) revocations: RevocationList,
     kdf: KdfCost,
     throttle: Throttle,
     /// Of secrets that are no account's: who guesses logins keeps no operator out.
@@ -62,10 +64,10 @@ pub struct AccountSummary {
 
 /// A key wrapped under a password, and what turns the password into the wrapping key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct PasswordWrap {
-    cost: KdfCost,
-    salt: [u8; SALT_BYTES],
-    wrapped_key: WrappedKey,
+pub(crate) struct PasswordWrap {
+    pub(crate) cost: KdfCost,
+    pub(crate) salt: [u8; SALT_BYTES],
+    pub(crate) wrapped_key: WrappedKey,
 }
 
 /// What a login is checked against.
@@ -80,9 +82,10 @@ impl Accounts {
     /// the cost `kdf`, others when they are next used.
     pub fn open(databases: &Databases, data: &Path, kdf: KdfCost) -> Result<Self> {
         let database = schema::open(databases, data)?;
+        let revocations = RevocationList::of(data);
         let clients_max = CLIENTS_COUNT_DEFAULT;
         let [throttle, secrets] = [Throttle::new(), Throttle::new()];
-        Ok(Self { database, kdf, throttle, secrets, clients_max })
+        Ok(Self { database, revocations, kdf, throttle, secrets, clients_max })
     }
 
     /// With another limit for the devices of accounts that have none of their own.
@@ -118,7 +121,7 @@ impl Accounts {
         let (unlocked, wrap) = self.prove(login, password, now_ms, address)?;
         if wrap.cost != self.kdf {
             // If another call has just replaced the wrap, that one is new too.
-            self.rewrap(&unlocked, wrap, password)?;
+            self.rewrap(&unlocked, wrap, password, None)?;
         }
         Ok(unlocked)
     }
@@ -135,7 +138,9 @@ impl Accounts {
         address: Option<IpAddr>,
     ) -> Result<()> {
         let (unlocked, wrap) = self.prove(login, old, now_ms, address)?;
-        if self.rewrap(&unlocked, wrap, new)? { Ok(()) } else { Err(engine::Error::Busy.into()) }
+        let list = Some(self.revocations.clone());
+        let is_done = self.rewrap(&unlocked, wrap, new, list)?;
+        if is_done { Ok(()) } else { Err(engine::Error::Busy.into()) }
     }
 
     /// Sets another password for an account that one of its devices has unlocked, and revokes every
@@ -148,12 +153,17 @@ impl Accounts {
     ) -> Result<Vec<ClientId>> {
         let Unlocked { account, vault, key, .. } = unlocked;
         let wrap = PasswordWrap::new(new, key, vault, self.kdf);
-        let (account, staying) = (*account, staying.clone());
+        let (account, vault, staying) = (*account, vault.clone(), staying.clone());
+        let list = self.revocations.clone();
         schema::write(&self.database, move |db| {
             if !write_wrap(db, account, &wrap)? {
                 return Err(Error::NotFound);
             }
-            clients::revoke_others(db, account, &staying)
+            let revoked = clients::revoke_others(db, account, &staying)?;
+            let mut lines = vec![Revocation::Password(vault.clone(), wrap)];
+            lines.extend(revoked.iter().cloned().map(Revocation::Client));
+            list.append(&lines)?;
+            Ok(revoked)
         })
     }
 
@@ -209,7 +219,7 @@ impl Accounts {
     /// Removes the account and its devices. The vaults' files are the caller's to delete, the
     /// account's own first in the list; nothing opens them any more.
     pub fn remove(&self, login: &Login) -> Result<Vec<VaultId>> {
-        let login = login.clone();
+        let (login, list) = (login.clone(), self.revocations.clone());
         schema::write(&self.database, move |db| {
             let mut vaults = db.prepare_cached(
                 "SELECT vault FROM account WHERE login = ?1
@@ -224,6 +234,7 @@ impl Accounts {
             if db.prepare_cached(sql)?.execute([login.as_str()])? == 0 {
                 return Err(Error::NotFound);
             }
+            list.append(&[Revocation::Account(vaults[0].clone())])?;
             Ok(vaults)
         })
     }
@@ -261,12 +272,25 @@ impl Accounts {
         })
     }
 
-    /// Wraps the key anew. False, and nothing done, if `old` is no longer what is stored.
-    fn rewrap(&self, unlocked: &Unlocked, old: PasswordWrap, password: &Password) -> Result<bool> {
+    /// Wraps the key anew. False, and nothing done, if `old` is no longer what is stored. If it is
+    /// another password, the list gets it.
+    fn rewrap(
+        &self,
+        unlocked: &Unlocked,
+        old: PasswordWrap,
+        password: &Password,
+        list: Option<RevocationList>,
+    ) -> Result<bool> {
         let Unlocked { account, vault, key, .. } = unlocked;
         let new = PasswordWrap::new(password, key, vault, self.kdf);
-        let account = *account;
-        schema::write(&self.database, move |db| replace(db, account, &old, &new))
+        let (account, vault) = (*account, vault.clone());
+        schema::write(&self.database, move |db| {
+            let is_replaced = replace(db, account, &old, &new)?;
+            if let Some(list) = list.as_ref().filter(|_| is_replaced) {
+                list.append(&[Revocation::Password(vault.clone(), new)])?;
+            }
+            Ok(is_replaced)
+        })
     }
 }
 

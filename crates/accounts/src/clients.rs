@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::id::{AccountId, ClientId, VaultId};
 use crate::limits::{self, AccountLimits};
 use crate::login::Login;
+use crate::revocations::Revocation;
 use crate::schema::{self, to_column};
 use crate::token::{Token, TokenHash};
 use crate::wrap::{Row, WrappedKey};
@@ -152,12 +153,14 @@ impl Accounts {
     /// Revokes a device, and those that it enrolled, and those that they did. Returns all of them,
     /// the named one first.
     pub fn revoke(&self, account: AccountId, client: &ClientId) -> Result<Vec<ClientId>> {
-        let client = client.clone();
+        let (client, list) = (client.clone(), self.revocations.clone());
         schema::write(&self.database, move |db| {
             let revoked = with_enrolled(db, account, &client)?;
             if revoked.is_empty() {
                 return Err(Error::NotFound);
             }
+            let lines: Vec<_> = revoked.iter().cloned().map(Revocation::Client).collect();
+            list.append(&lines)?;
             // The foreign key takes the others.
             db.prepare_cached("DELETE FROM client WHERE account_id = ?1 AND id = ?2")?
                 .execute(params![account.0, client.as_str()])?;

@@ -9,9 +9,10 @@ mod manifest;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use accounts::{Accounts, KdfCost, REVOCATIONS};
 use anyhow::{Context, ensure};
 use clap::Args;
-use engine::{Encryption, Untouched};
+use engine::{Databases, Encryption, Limits, Untouched};
 use serde_json::json;
 use sync_store::DataLock;
 
@@ -41,16 +42,22 @@ pub(crate) struct Backup {
 /// Put a backup's files into a new data directory, after checking each against the manifest.
 ///
 /// A restored accounts file makes tokens and passwords valid again that were revoked or changed
-/// since the backup: revoke devices again that were lost meanwhile.
+/// since the backup, unless --revocations names the list of the directory that is lost.
 #[derive(Args)]
 #[command(after_help = "Example:\n  \
                         warren restore /mnt/backup/monday --data /srv/warren\n  \
+                        warren restore /mnt/backup/monday --data /srv/new \\\n    \
+                        --revocations /srv/warren/revocations\n  \
                         warren restore /mnt/backup/monday --check")]
 pub(crate) struct Restore {
     /// What `warren backup` wrote.
     folder: PathBuf,
     #[command(flatten)]
     data: Data,
+    /// What was revoked and changed since the backup: the file `revocations` of the data directory
+    /// that is lost, if that is still there.
+    #[arg(long, value_name = "FILE")]
+    revocations: Option<PathBuf>,
     /// Only check the backup.
     #[arg(long)]
     check: bool,
@@ -72,6 +79,7 @@ pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> 
     }
     bar.finish_and_clear();
     check_accounts(folder)?;
+    files.extend(back_up_list(data, folder)?);
     let manifest = Manifest::new(now_ms(), files);
     manifest.write(folder)?;
     describe("backed up", &manifest, folder, output)
@@ -91,6 +99,19 @@ fn back_up_file(data: &Path, folder: &Path, name: &str) -> anyhow::Result<Option
         Err(_) if !from.exists() => Ok(None),
         Err(error) => Err(error).with_context(|| format!("copying {}", from.display())),
     }
+}
+
+/// The list of revocations, which is no database: a last line that is half there is left out when it
+/// is applied. `None`: nothing was ever revoked.
+fn back_up_list(data: &Path, folder: &Path) -> anyhow::Result<Option<BackedUpFile>> {
+    let (from, to) = (data.join(REVOCATIONS), folder.join(REVOCATIONS));
+    if !from.exists() {
+        return Ok(None);
+    }
+    fs::copy(&from, &to).with_context(|| from.display().to_string())?;
+    File::open(&to)?.sync_all()?;
+    let (bytes, blake3) = hash_of(&to)?;
+    Ok(Some(BackedUpFile { path: REVOCATIONS.to_owned(), bytes, blake3, wal_pages: 0 }))
 }
 
 /// The databases of a data directory, by their paths in it. The accounts last: whatever account it
@@ -155,7 +176,8 @@ pub(crate) fn restore(arguments: &Restore, output: Output) -> anyhow::Result<()>
     ensure!(is_fresh, "{} is not empty: restore into a new directory", data.display());
     bar.reset();
     bar.set_message("copying");
-    for file in &manifest.files {
+    // The list is applied below, which writes it anew.
+    for file in manifest.files.iter().filter(|file| file.path != REVOCATIONS) {
         let to = data.join(&file.path);
         accounts::make_data_directory(to.parent().context("a file has a folder")?)?;
         fs::copy(folder.join(&file.path), &to).with_context(|| to.display().to_string())?;
@@ -164,12 +186,31 @@ pub(crate) fn restore(arguments: &Restore, output: Output) -> anyhow::Result<()>
         bar.inc(1);
     }
     bar.finish_and_clear();
+    let lists = [Some(folder.join(REVOCATIONS)), arguments.revocations.clone()];
+    let revoked = apply(data, lists.into_iter().flatten())?;
+    if revoked > 0 {
+        output.line(format_args!("applied {revoked} revocations and changes of passwords"));
+    }
     describe("restored", &manifest, data, output)
+}
+
+/// Applies these lists of revocations to restored accounts, those that are there.
+fn apply(data: &Path, lists: impl Iterator<Item = PathBuf>) -> anyhow::Result<u64> {
+    let databases = Databases::start(Limits::default())?;
+    let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
+    let mut changed = 0;
+    for list in lists.filter(|list| list.exists()) {
+        let text = fs::read_to_string(&list).with_context(|| list.display().to_string())?;
+        changed += accounts.apply_revocations(&text).with_context(|| list.display().to_string())?;
+    }
+    databases.shutdown();
+    Ok(changed)
 }
 
 fn describe(done: &str, manifest: &Manifest, folder: &Path, output: Output) -> anyhow::Result<()> {
     let bytes = manifest.files.iter().map(|file| file.bytes).sum();
-    let vaults = manifest.files.len() - 1;
+    let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS);
+    let vaults = manifest.files.iter().filter(is_vault).count();
     let folder = folder.display();
     output.line(format_args!("{done} the accounts and {vaults} vaults, {}: {folder}", size(bytes)));
     output.value(&json!({

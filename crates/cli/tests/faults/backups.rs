@@ -6,8 +6,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::rig::{Ledger, Server, warren};
-use crate::scenarios::prepare_account;
+use serde_json::{Value, json};
+
+use crate::rig::{Ledger, PASSWORD, Server, warren};
+use crate::scenarios::{prepare_account, register};
 
 const BACKUPS: usize = 4;
 /// A push is some 100 pages, so that the WAL is copied and started anew all the time.
@@ -58,6 +60,43 @@ fn backups_of_a_working_server_have_what_was_acknowledged_before() {
         let mut ledger = Ledger::of_acknowledged(acknowledged, CONTENT_BYTES);
         assert_eq!(ledger.check_vault(&server, &token), Vec::<String>::new(), "{name}");
         assert!(ledger.push(&server, &token, 1), "{name}");
+        assert!(server.stop().unwrap().success());
+    }
+}
+
+#[test]
+fn a_restore_brings_no_revoked_device_back_and_no_former_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("place");
+    let (server, token) = prepare_account(&place);
+    let mut ledger = Ledger::default();
+    let lost = register(&mut ledger, &server, &token, "", "lost").unwrap();
+    assert!(ledger.push(&server, &token, 10));
+    let (is_ok, said) = run(&["backup", "copy", "--data", "place/data"], folder.path());
+    assert!(is_ok, "{said}");
+    let revoke = format!("/v1/clients/{}", lost.id);
+    let revoked = ledger.call(&server, ("DELETE", &revoke), &token, &Value::Null).unwrap();
+    let change = json!({"login": "ada", "password": PASSWORD, "new_password": "the new one"});
+    let changed = ledger.call(&server, ("PUT", "/v1/accounts/password"), "", &change).unwrap();
+    assert_eq!((revoked.status, changed.status), (204, 204));
+    assert!(server.stop().unwrap().success());
+
+    let list = "place/data/revocations";
+    for (data, lists) in [("without/data", &[][..]), ("with/data", &["--revocations", list])] {
+        fs::create_dir(folder.path().join(data).parent().unwrap()).unwrap();
+        let restore = [&["restore", "copy", "--data", data][..], lists].concat();
+        let (is_ok, said) = run(&restore, folder.path());
+        assert!(is_ok, "{said}");
+        let place = folder.path().join(data).parent().unwrap().to_owned();
+        let server = Server::start(&place, Vec::new()).map_err(|(_, said)| said).unwrap();
+        let is_newest = !lists.is_empty();
+        let call = ("GET", "/v1/sync/delta?cursor=0");
+        let status = ledger.call(&server, call, &lost.token, &Value::Null).unwrap().status;
+        assert_eq!(status, if is_newest { 401 } else { 200 }, "{data}");
+        let former = register(&mut ledger, &server, "", PASSWORD, "former").is_some();
+        let newest = register(&mut ledger, &server, "", "the new one", "newest").is_some();
+        assert_eq!((former, newest), (!is_newest, is_newest), "{data}");
+        assert_eq!(ledger.check_vault(&server, &token), Vec::<String>::new());
         assert!(server.stop().unwrap().success());
     }
 }

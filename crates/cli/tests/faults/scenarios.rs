@@ -60,7 +60,7 @@ pub(crate) fn prepare_account(base: &Path) -> (Server, String) {
 
 pub(crate) struct RegisteredDevice {
     pub(crate) id: String,
-    token: String,
+    pub(crate) token: String,
 }
 
 /// Registers a device, by ada's password or by another device's token.
