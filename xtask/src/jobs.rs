@@ -31,8 +31,15 @@ const JOBS_COUNT_MAX: usize = 2;
 const JOB_TIME_MAX: Duration = Duration::from_mins(20);
 
 /// Those that take longest, first: else others are long done when they end.
-const LONG: &[&str] =
-    &["cli e2e", "cli actual", "replica it", "engine it", "web plan-screens", "web plan-large"];
+const LONG: &[&str] = &[
+    "cli e2e",
+    "cli actual",
+    "cli faults",
+    "replica it",
+    "engine it",
+    "web plan-screens",
+    "web plan-large",
+];
 
 /// Lines of a program that wait to be read, and those that are kept.
 const LINES_COUNT_MAX: usize = 10_000;
