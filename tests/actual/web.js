@@ -24,6 +24,9 @@ const fill = async (row, name, text) => {
   await input.selectText();
   await input.pressSequentially(text);
   await page.keyboard.press('Tab');
+  // The page shows what was typed at once, and takes it over when its worker has applied the rules:
+  // the worker answers in order, and so this question after that one.
+  await page.evaluate(() => globalThis.$send('rules-get'));
 };
 
 serve({
@@ -76,7 +79,6 @@ serve({
     const entered = page.getByTestId('new-transaction');
     await fill(entered, 'notes', notes);
     await fill(entered, 'debit', payment);
-    // A click that comes before the page has taken over what was typed adds nothing.
     const typed = entered.filter({ hasText: notes }).filter({ hasText: payment });
     await typed.waitFor();
     await entered.getByTestId('add-button').click();

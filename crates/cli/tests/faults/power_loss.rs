@@ -284,17 +284,16 @@ impl DeviceTrace {
                 return wrong;
             }
         }
-        let rows = ["a.db", "c.db"].map(|file| {
-            let db = Connection::open(image.join(file)).unwrap();
-            let check: String =
-                db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-            if check != "ok" {
-                wrong.push(format!("CORRUPT: {file}: {check}"));
+        let mut rows = [Vec::new(), Vec::new()];
+        for (file, rows) in ["a.db", "c.db"].into_iter().zip(&mut rows) {
+            match read_items(&image.join(file)) {
+                Ok(items) => *rows = items,
+                Err(error) => {
+                    wrong.push(format!("CORRUPT: {file}: {error}"));
+                    return wrong;
+                }
             }
-            let mut statement = db.prepare("SELECT id FROM item ORDER BY id").unwrap();
-            let ids = statement.query_map([], |row| row.get(0)).unwrap();
-            ids.collect::<rusqlite::Result<Vec<String>>>().unwrap()
-        });
+        }
         if rows[0] != rows[1] {
             wrong.push(format!("DIVERGED: {} and {} rows", rows[0].len(), rows[1].len()));
         }
@@ -305,6 +304,22 @@ impl DeviceTrace {
             }
         }
         wrong
+    }
+}
+
+/// The ids of a file's items, where nothing in it is malformed.
+fn read_items(file: &Path) -> Result<Vec<String>, String> {
+    let db = Connection::open(file).map_err(|error| error.to_string())?;
+    let read = || -> rusqlite::Result<(String, Vec<String>)> {
+        let check = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+        let mut statement = db.prepare("SELECT id FROM item ORDER BY id")?;
+        let ids = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        Ok((check, ids))
+    };
+    match read() {
+        Ok((check, ids)) if check == "ok" => Ok(ids),
+        Ok((check, _)) => Err(check),
+        Err(error) => Err(error.to_string()),
     }
 }
 
