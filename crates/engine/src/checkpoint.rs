@@ -118,11 +118,12 @@ impl Checkpoints {
         if self.limit == 0 { None } else { frames.checked_sub(reset_at) }
     }
 
-    /// Copies what the WAL holds, on a connection that `open` makes, while the writer goes on.
-    /// `open` may have none: the WAL is then left alone.
+    /// Copies what the WAL holds, on a connection that `open` makes, while the writer goes on; until
+    /// `is_forbidden`, which is asked before each copying.
     pub(crate) fn pass<E>(
         &self,
-        open: impl FnOnce() -> Result<Option<Connection>, E>,
+        is_forbidden: impl Fn() -> bool,
+        open: impl FnOnce() -> Result<Connection, E>,
     ) -> Result<(), E>
     where
         E: From<rusqlite::Error>,
@@ -131,9 +132,9 @@ impl Checkpoints {
         if *is_closed {
             return Ok(());
         }
-        let result = open().and_then(|connection| {
-            connection.map_or(Ok(()), |connection| Ok(self.pass_on(&connection)?))
-        });
+        let pass =
+            || if is_forbidden() { Ok(()) } else { Ok(self.pass_on(&open()?, is_forbidden)?) };
+        let result = pass();
         self.is_pass_due.store(false, Ordering::Relaxed);
         drop(is_closed);
         result
@@ -145,18 +146,24 @@ impl Checkpoints {
         self.is_pass_due.store(false, Ordering::Relaxed);
     }
 
-    fn pass_on(&self, connection: &Connection) -> rusqlite::Result<()> {
+    fn pass_on(
+        &self,
+        connection: &Connection,
+        is_forbidden: impl Fn() -> bool,
+    ) -> rusqlite::Result<()> {
         self.is_put_off.store(false, Ordering::Relaxed);
-        self.copy_more(connection)?;
-        if self.overdue().is_none() {
-            return Ok(());
-        }
-        for _ in 1..CLOSING_PASSES_MAX {
+        for number in 0..CLOSING_PASSES_MAX {
+            if is_forbidden() {
+                return Ok(());
+            }
+            self.copy_more(connection)?;
+            if number == 0 && self.overdue().is_none() {
+                return Ok(());
+            }
             sqlite3mc_sys::flush_file(connection)?;
             if self.backlog() <= self.limit / RESET_SHARE {
                 break;
             }
-            self.copy_more(connection)?;
         }
         self.is_reset_due.store(true, Ordering::Relaxed);
         Ok(())

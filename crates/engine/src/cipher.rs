@@ -33,6 +33,11 @@ impl Cipher {
             Self::Ascon128 => "ascon128",
         }
     }
+
+    /// Whether each page tells, when it is read, that it is what was written.
+    pub const fn authenticates(self) -> bool {
+        !matches!(self, Self::Aes256Cbc)
+    }
 }
 
 impl fmt::Display for Cipher {

@@ -1,10 +1,17 @@
-//! The monotonic clock: the one place of the engine that reads the time.
+//! The one place of the engine that reads the time: of the monotonic clock, but for times that are
+//! kept in files.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// Seconds since 1970, as the system has it; 0 before.
+#[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
+pub(crate) fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 /// A time that may be spent on many short steps, without reading the clock at each: while steps are

@@ -28,8 +28,20 @@ use crate::profile::{self, Profile};
 use crate::swap::{directory_of, remove_if_there};
 
 /// What stands behind a database's name in the names of the files that belong to it: the WAL, its
-/// index, the rollback journal, and a compact copy that is being made, with its journal.
-pub const SIDE_FILES: [&str; 5] = ["-wal", "-shm", "-journal", COPY_SUFFIX, ".compacting-journal"];
+/// index, the rollback journal, a copy that is being made, with its journal, and a damaged file that
+/// was put aside, with its WAL.
+pub const SIDE_FILES: [&str; 7] = [
+    "-wal",
+    "-shm",
+    "-journal",
+    COPY_SUFFIX,
+    ".compacting-journal",
+    DAMAGED_SUFFIX,
+    ".damaged-wal",
+];
+
+/// Of a damaged file that was put aside.
+pub(crate) const DAMAGED_SUFFIX: &str = ".damaged";
 
 const COPY_SUFFIX: &str = ".compacting";
 
@@ -78,17 +90,29 @@ impl Copy {
             return Err(io(path)(source));
         }
         check_room(path)?;
-        remove_left_over(path)?;
-        let copy = Self::create(path, &metadata)?;
-        let name = copy.path.to_str().ok_or_else(|| {
-            io(path)(std::io::Error::other("SQLite takes only names in UTF-8 here"))
+        let (copy, ()) = Self::fill(path, &metadata, |made| {
+            let name = made.to_str().ok_or_else(|| {
+                io(path)(std::io::Error::other("SQLite takes only names in UTF-8 here"))
+            })?;
+            source.execute("VACUUM INTO ?1", [name]).map_err(sqlite("VACUUM INTO"))?;
+            check(source, Opening { path: made, ..original }, watch)
         })?;
-        source.execute("VACUUM INTO ?1", [name]).map_err(sqlite("VACUUM INTO"))?;
-        let made = Opening { path: &copy.path, ..original };
-        check(source, made, watch)?;
+        Ok(copy)
+    }
+
+    /// An empty file beside the original, which `fill` makes a database of; it is given out when the
+    /// disk has it.
+    pub(crate) fn fill<T>(
+        original: &Path,
+        metadata: &Metadata,
+        fill: impl FnOnce(&Path) -> Result<T>,
+    ) -> Result<(Self, T)> {
+        remove_left_over(original)?;
+        let copy = Self::create(original, metadata)?;
+        let filled = fill(&copy.path)?;
         let file = copy.file.as_ref().expect("only `finish` takes it");
         file.sync_all().map_err(io(&copy.path))?;
-        Ok(copy)
+        Ok((copy, filled))
     }
 
     pub(crate) fn original(&self) -> &Path {
@@ -133,7 +157,7 @@ impl Drop for Copy {
         if self.path.as_os_str().is_empty() {
             return;
         }
-        for suffix in ["", "-journal"] {
+        for suffix in ["", "-journal", "-wal", "-shm"] {
             if let Err(error) = remove_if_there(&beside(&self.path, suffix)) {
                 tracing::warn!(%error, "a compact copy stays until the database is opened next");
             }

@@ -11,12 +11,15 @@
 //! # Not here
 //! - What happens in a batch → `writer.rs`; between its commit and its answers → `flush.rs`. Which
 //!   databases are open → `databases.rs`. Checkpoints → `wal.rs`. What is done when nobody writes →
-//!   `maintain.rs`, `shrink.rs`. How a database recovers → `recover.rs`. Counts → `figures.rs`.
+//!   `maintain.rs`, `shrink.rs`. How a database recovers → `recover.rs`. Damage → `scrub.rs`,
+//!   `repair.rs`. Counts → `figures.rs`.
 
 mod figures;
 mod flush;
 mod maintain;
 mod recover;
+mod repair;
+mod scrub;
 mod shrink;
 mod wal;
 
@@ -31,6 +34,7 @@ use crate::cipher::Cipher;
 use crate::clock;
 use crate::compact;
 use crate::courier::Courier;
+use crate::damage::{DamagePolicy, DamageState};
 use crate::error::{Error, Result, sqlite};
 use crate::flush::WalFile;
 use crate::idle::Idle;
@@ -43,6 +47,7 @@ use crate::profile::{self, Profile};
 use crate::queue::{Queue, Refused};
 use crate::readers::{Reader, Readers, SNAPSHOT_AGE_MAX};
 use crate::ready::Ready;
+use crate::repair::Repair;
 use crate::reserve::DiskReserve;
 use crate::session::Session;
 use crate::stats::Counters;
@@ -65,6 +70,8 @@ pub struct Options {
     /// while this process writes nothing either; what another process does write they see up to
     /// 10 ms late. And maintenance may put another file in its place.
     pub is_sole_writer: bool,
+    /// What is done about damage.
+    pub damage: DamagePolicy,
     /// The writer's limits.
     pub limits: WriterLimits,
     /// Read-only connections, each opened when it is first needed; past them a read waits for
@@ -73,8 +80,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The `server` profile, no migrations, an existing file that others may write to, default
-    /// limits, four readers.
+    /// The `server` profile, no migrations, an existing file that others may write to and that is
+    /// not looked at for damage, default limits, four readers.
     pub fn new(encryption: Encryption) -> Self {
         Self {
             encryption,
@@ -82,6 +89,7 @@ impl Options {
             migrations: &[],
             create: false,
             is_sole_writer: false,
+            damage: DamagePolicy::Ignore,
             limits: WriterLimits::default(),
             readers_count_max: 4,
         }
@@ -94,6 +102,7 @@ pub struct Database {
     cipher: Option<Cipher>,
     encryption: Encryption,
     profile: &'static Profile,
+    migrations: &'static [Migration],
     limits: WriterLimits,
     is_sole_writer: bool,
     queue: Queue<Queued>,
@@ -112,6 +121,7 @@ pub struct Database {
     /// Committed batches that wait for a flush.
     flushes: Queue<UnflushedBatch>,
     poison: Poison,
+    damage: DamageState,
     counters: Counters,
     maintenance: Maintenance,
     /// As last counted.
@@ -137,6 +147,8 @@ pub(crate) struct Surroundings {
     pub(crate) totals: Arc<Counters>,
     pub(crate) cache_total: CacheTotal,
     pub(crate) reserve: Arc<DiskReserve>,
+    /// In which all of a file is scrubbed.
+    pub(crate) scrub_time: Duration,
 }
 
 impl Database {
@@ -151,13 +163,26 @@ impl Database {
             migrations,
             create,
             is_sole_writer,
+            damage,
             limits,
             readers_count_max,
         } = options;
         compact::remove_left_over(&path)?;
-        let open::Writable { mut connection, cipher, wal_failure } =
-            open::open_writable(&path, &encryption, profile, create)?;
-        migrate::migrate(&mut connection, migrations)?;
+        let open = || {
+            let mut opened = open::open_writable(&path, &encryption, profile, create)?;
+            migrate::migrate(&mut opened.connection, migrations)?;
+            Ok::<_, Error>(opened)
+        };
+        let opened = match (open(), damage) {
+            (Err(error), DamagePolicy::Repair(finish)) if error.is_damage() => {
+                let repair =
+                    Repair { path: &path, encryption: &encryption, profile, migrations, finish };
+                repair::repair_unopened(&repair, error, &surroundings.maintained)?;
+                open()?
+            }
+            (opened, _) => opened?,
+        };
+        let open::Writable { connection, cipher, wal_failure } = opened;
         let limit = profile::read(&connection, "wal_autocheckpoint");
         let limit = limit.map_err(sqlite("wal_autocheckpoint"))?;
         let limit = limit.parse().expect("SQLite answers with a count");
@@ -167,12 +192,14 @@ impl Database {
             wal_file,
             flushes: Queue::new(usize::MAX),
             poison: Poison::default(),
+            damage: DamageState::new(damage),
             can_flush: writer.can_flush(),
             rest_until: Mutex::default(),
             path,
             cipher,
             encryption,
             profile,
+            migrations,
             limits,
             is_sole_writer,
             queue: Queue::new(limits.queue_count_max),
@@ -189,6 +216,7 @@ impl Database {
         });
         if let Some(writer) = database.writer().as_ref() {
             database.measure_on(writer.connection())?;
+            database.begin_scrubbing(writer.connection())?;
         }
         if let Some(error) = wal_failure {
             database.poison(format!("a WAL that was left: {error}"));
@@ -257,8 +285,11 @@ impl Database {
         f: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let epoch = self.epoch.load(Ordering::Acquire);
-        let (result, keeps_snapshot) = self.readers.read(epoch, || self.open_reader(), f);
-        if keeps_snapshot
+        let (result, end) = self.readers.read(epoch, || self.open_reader(), f);
+        if end.has_met_damage {
+            self.suspect_damage();
+        }
+        if end.keeps_snapshot
             && !self.is_release_due.load(Ordering::Relaxed)
             && !self.is_release_due.swap(true, Ordering::Relaxed)
         {
@@ -367,6 +398,9 @@ impl Database {
         }
         if batch.is_disk_full {
             self.release_reserve();
+        }
+        if batch.has_met_damage {
+            self.suspect_damage();
         }
         match batch.transactions {
             RanTransactions::Unflushed(batch) => self.flush_later(batch),

@@ -44,6 +44,10 @@ pub struct Limits {
     /// How long nobody writes to a database, after a write, before it is maintained;
     /// `Duration::MAX` for never.
     pub idle_time: Duration,
+    /// In which all pages of a database are read, a part at a time when it is idle, to see whether
+    /// they are damaged; zero: all of them each time. Of those that are looked at for damage
+    /// ([`DamagePolicy`](crate::DamagePolicy)).
+    pub scrub_time: Duration,
 }
 
 impl Default for Limits {
@@ -55,6 +59,7 @@ impl Default for Limits {
             open_count_max: 2_000,
             cache_bytes_max: 512 << 20,
             idle_time: Duration::from_secs(30),
+            scrub_time: Duration::from_hours(30 * 24),
         }
     }
 }
@@ -111,6 +116,7 @@ impl Databases {
             totals: Arc::new(stats::Counters::default()),
             cache_total: CacheTotal::default(),
             reserve: Arc::default(),
+            scrub_time: limits.scrub_time,
         };
         let threads =
             spawn_threads(workers_count, &surroundings).inspect_err(|_| surroundings.stop())?;

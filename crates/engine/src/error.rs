@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 /// The engine's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -97,6 +97,12 @@ pub enum Error {
         /// The first thing that differs.
         what: String,
     },
+    /// The file is damaged, and a damaged file was put aside before: nothing was done.
+    #[error("{} is damaged, and a file that was damaged before is still beside it", path.display())]
+    PutAsideBefore {
+        /// The file.
+        path: PathBuf,
+    },
     /// The transaction's closure panicked. It was rolled back alone.
     #[error("the transaction panicked")]
     Panicked,
@@ -143,7 +149,10 @@ impl Error {
             | Self::ReadOnly { .. }
             | Self::RolledBack { .. } => true,
             Self::Sqlite { source, .. } => {
-                is_io(source) || source.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+                // A database that looks for damage finds it then, and is repaired where it can be.
+                is_io(source)
+                    || is_damage(source)
+                    || source.sqlite_error_code() == Some(ErrorCode::CannotOpen)
             }
             Self::Io { source, .. } => {
                 use rustix::io::Errno;
@@ -155,11 +164,37 @@ impl Error {
         }
     }
 
+    /// Whether a file is not as it was written, or does not open with its key.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::WrongKey { .. } => true,
+            Self::Sqlite { source, .. } => is_damage(source),
+            _ => false,
+        }
+    }
+
     /// Whether a read, a write or a flush of a file failed in a way that leaves open what is on the
     /// disk.
     pub(crate) fn is_io(&self) -> bool {
         matches!(self, Self::Sqlite { source, .. } if is_io(source))
     }
+}
+
+/// Whether an error says that something in a file does not read back as it was written: its content,
+/// or the disk has it no more.
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(is_damage_code)
+}
+
+pub(crate) fn is_damage_code(error: &ffi::Error) -> bool {
+    matches!(error.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+        || matches!(
+            error.extended_code,
+            ffi::SQLITE_IOERR_READ
+                | ffi::SQLITE_IOERR_SHORT_READ
+                | ffi::SQLITE_IOERR_DATA
+                | ffi::SQLITE_IOERR_CORRUPTFS
+        )
 }
 
 /// `SQLITE_IOERR`, with all that belongs to it.

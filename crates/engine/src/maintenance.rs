@@ -1,14 +1,15 @@
 //! What a database gets when it is idle: which of it is due, and what has been done so far.
 //!
-//! In this order: statistics for the query planner, free pages given back to the disk, the WAL
-//! moved into the file and cut to nothing.
+//! In this order: statistics for the query planner, a look at the part of the file that is due to be
+//! scrubbed, free pages given back to the disk, the WAL moved into the file and cut to nothing.
 //!
 //! # Invariants
 //! - One run at a time; none begins once the database is closed, and closing waits for the one
 //!   under way, which sees that and gives up.
 //!
 //! # Not here
-//! - Doing it → `database/maintain.rs`, `database/shrink.rs`. When a database is idle → `idle.rs`.
+//! - Doing it → `database/maintain.rs`, `database/shrink.rs`,
+//!   `database/scrub.rs`. When a database is idle → `idle.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -83,6 +84,8 @@ pub struct Maintained {
     pub is_compacted: bool,
     /// The WAL was cut to nothing.
     pub is_truncated: bool,
+    /// Pages that were read to see whether they are damaged.
+    pub pages_scrubbed: u64,
 }
 
 /// What all runs have done.
@@ -98,6 +101,12 @@ pub struct MaintenanceStats {
     pub pages_returned: u64,
     /// Files written anew.
     pub compacted: u64,
+    /// Pages read to see whether they are damaged.
+    pub pages_scrubbed: u64,
+    /// Times that a file was found damaged.
+    pub damaged: u64,
+    /// Damaged files that were put aside, with a new one in their place.
+    pub repaired: u64,
 }
 
 /// Counts what runs have done: of one database, or of all.
@@ -108,6 +117,9 @@ pub(crate) struct Counters {
     truncated: AtomicU64,
     pages_returned: AtomicU64,
     compacted: AtomicU64,
+    pages_scrubbed: AtomicU64,
+    damaged: AtomicU64,
+    repaired: AtomicU64,
 }
 
 impl Counters {
@@ -118,6 +130,15 @@ impl Counters {
         add(&self.truncated, done.is_truncated.into());
         add(&self.pages_returned, done.pages_returned);
         add(&self.compacted, done.is_compacted.into());
+        add(&self.pages_scrubbed, done.pages_scrubbed);
+    }
+
+    pub(crate) fn add_damaged(&self) {
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_repaired(&self) {
+        self.repaired.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn stats(&self) -> MaintenanceStats {
@@ -128,6 +149,9 @@ impl Counters {
             truncated: read(&self.truncated),
             pages_returned: read(&self.pages_returned),
             compacted: read(&self.compacted),
+            pages_scrubbed: read(&self.pages_scrubbed),
+            damaged: read(&self.damaged),
+            repaired: read(&self.repaired),
         }
     }
 }

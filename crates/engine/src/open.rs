@@ -33,7 +33,7 @@ use crate::clock;
 use crate::error::{Error, Result, io, sqlite};
 use crate::key::{Key, Passphrase};
 use crate::profile::{self, Profile, Target};
-use crate::swap::{DirectoryLock, sync_directory};
+use crate::swap::{DirectoryLock, is_busy, sync_directory};
 pub(crate) use writable::{
     LeftWal, Writable, check_writable, copy_wal, move_left_wal, open_writable,
 };
@@ -84,6 +84,11 @@ enum Secret<'a> {
 }
 
 impl Encryption {
+    /// What a new file is encrypted with.
+    pub(crate) fn default_cipher(&self) -> Option<Cipher> {
+        self.secret().map(|(_, cipher)| cipher.unwrap_or(DEFAULT_CIPHERS[0]))
+    }
+
     /// The secret, and the cipher if it was named.
     fn secret(&self) -> Option<(Secret<'_>, Option<Cipher>)> {
         match self {
@@ -111,7 +116,8 @@ pub fn open_connection(
         profile::check_encryptable(profile)?;
     }
     let NamedFile { is_empty, _lock } = NamedFile::look(path, create && !read_only)?;
-    let cipher = find_cipher(path, encryption, is_empty)?;
+    let cipher =
+        if is_empty { encryption.default_cipher() } else { find_cipher(path, encryption)? };
     let connection = connect_named(path, encryption, cipher, profile, read_only)?;
     if is_empty && !read_only {
         sync_directory(path)?;
@@ -186,6 +192,39 @@ pub(crate) fn connect(
     connect_named(path, encryption, cipher, profile, read_only)
 }
 
+/// Opens the connection of a file that is being made, while nobody else opens one in its directory.
+pub(crate) fn connect_locked(
+    path: &Path,
+    encryption: &Encryption,
+    cipher: Option<Cipher>,
+    profile: &Profile,
+    _directory: &DirectoryLock,
+) -> Result<Connection> {
+    connect_named(path, encryption, cipher, profile, false)
+}
+
+/// Opens a file alone, of which some pages may be damaged, for reading. [`Error::Busy`] if another
+/// connection has it open.
+pub(crate) fn open_damaged(
+    path: &Path,
+    encryption: &Encryption,
+    cipher: Option<Cipher>,
+) -> Result<Connection> {
+    let db = open_alone(path)?;
+    let no_checkpoint = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    db.set_db_config(no_checkpoint, true).map_err(sqlite("open"))?;
+    if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
+        unlock(&db, secret, cipher).map_err(sqlite("key"))?;
+    }
+    db.busy_timeout(Duration::ZERO).map_err(sqlite("busy_timeout"))?;
+    // The first read takes the file.
+    match db.query_row("PRAGMA schema_version", [], |_| Ok(())) {
+        Ok(()) => Ok(db),
+        Err(error) if is_busy(&error) => Err(Error::Busy),
+        Err(error) => Err(sqlite("first read")(error)),
+    }
+}
+
 /// The same, under a lock that is held already.
 fn connect_named(
     path: &Path,
@@ -228,10 +267,8 @@ fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
     }
 }
 
-fn find_cipher(path: &Path, encryption: &Encryption, is_empty: bool) -> Result<Option<Cipher>> {
-    if is_empty {
-        return Ok(encryption.secret().map(|(_, cipher)| candidates(cipher.as_ref())[0]));
-    }
+/// The cipher by which the key opens a file that has content. [`Error::WrongKey`] if none does.
+pub(crate) fn find_cipher(path: &Path, encryption: &Encryption) -> Result<Option<Cipher>> {
     let found = find_cipher_of_page_1(path, encryption);
     if let (Err(Error::WrongKey { .. }), Some((secret, cipher))) = (&found, encryption.secret())
         && has_wal(path)

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use crate::cache::CacheShare;
 use crate::clock;
-use crate::error::{Error, Result, sqlite};
+use crate::error::{Error, Result, is_damage_code, sqlite};
 use crate::session::Session;
 use crate::transaction::{Sql, Transaction};
 
@@ -64,6 +64,15 @@ pub(crate) struct Reader {
     used: Option<Instant>,
 }
 
+/// What a read leaves to be done.
+#[derive(Clone, Copy)]
+pub(crate) struct ReadEnd {
+    /// A snapshot, which is to be released later.
+    pub(crate) keeps_snapshot: bool,
+    /// It failed, and SQLite said of the file that it is damaged.
+    pub(crate) has_met_damage: bool,
+}
+
 #[derive(Clone, Copy)]
 struct Snapshot {
     epoch: u64,
@@ -87,22 +96,28 @@ impl Readers {
 
     /// Runs `f` in a read transaction that sees at least `epoch`. `open` makes a reader when none
     /// is idle. A closure that reads from the same database inside itself takes a second
-    /// connection, and waits for ever if there is none. `true`: a snapshot is kept, and is to be
-    /// released later.
+    /// connection, and waits for ever if there is none.
     pub(crate) fn read<T, E: From<Error>>(
         &self,
         epoch: u64,
         open: impl FnOnce() -> Result<Reader>,
         f: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
-    ) -> (Result<T, E>, bool) {
+    ) -> (Result<T, E>, ReadEnd) {
         let now = clock::now();
         let lease = self.lease(now, open).and_then(|mut lease| {
             lease.reader().begin(epoch, now)?;
             Ok(lease)
         });
         match lease {
-            Ok(mut lease) => (lease.reader().session.with(f), lease.give_back(now)),
-            Err(error) => (Err(error.into()), false),
+            Ok(mut lease) => {
+                let result = lease.reader().session.with(f);
+                let has_met_damage = result.is_err() && lease.reader().has_met_damage();
+                (result, ReadEnd { keeps_snapshot: lease.give_back(now), has_met_damage })
+            }
+            Err(error) => {
+                let has_met_damage = error.is_damage();
+                (Err(error.into()), ReadEnd { keeps_snapshot: false, has_met_damage })
+            }
         }
     }
 
@@ -235,6 +250,11 @@ impl Drop for Opening<'_> {
 impl Reader {
     pub(crate) fn new(session: Session, cache: CacheShare) -> Self {
         Self { session, cache, snapshot: None, used: None }
+    }
+
+    /// Whether the last call that failed says that the file is damaged.
+    fn has_met_damage(&self) -> bool {
+        is_damage_code(&sqlite3mc_sys::last_error(self.session.connection()))
     }
 
     /// Makes sure of a transaction that is recent enough.

@@ -67,6 +67,8 @@ pub struct Health {
     pub longest_read: Duration,
     /// A commit or a flush has failed: no writes until the database has recovered.
     pub refuses_writes: bool,
+    /// Something in its file does not read back as it was written, and nothing has repaired it.
+    pub is_damaged: bool,
     /// What maintenance has done since the database was opened.
     pub maintenance: MaintenanceStats,
     /// How long ago it was last maintained, if it was since it was opened.

@@ -27,7 +27,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, ErrorCode, ffi};
 
 use crate::clock::Budget;
-use crate::error::{Error, Result, sqlite};
+use crate::error::{Error, Result, is_damage_code, sqlite};
 use crate::isolation::FailureRate;
 use crate::job::Queued;
 use crate::session::Session;
@@ -59,6 +59,8 @@ pub(crate) struct Runner {
     has_foreign_keys: bool,
     failures: FailureRate,
     closures: Arc<ClosureWatch>,
+    /// A transaction has failed, and SQLite said of the file that it is damaged.
+    pub(crate) has_met_damage: AtomicBool,
 }
 
 /// What the authorizer knows of the closures.
@@ -99,7 +101,13 @@ impl Runner {
             .authorizer(Some(move |context: AuthContext<'_>| watch.authorize(context.action)))
             .map_err(sqlite("authorizer"))?;
         let session = Session::new(connection);
-        Ok(Self { session, has_foreign_keys, failures: FailureRate::default(), closures })
+        Ok(Self {
+            session,
+            has_foreign_keys,
+            failures: FailureRate::default(),
+            closures,
+            has_met_damage: AtomicBool::new(false),
+        })
     }
 
     /// Runs `jobs` from the first on; `progress` says how far it came, also
@@ -231,6 +239,9 @@ impl Runner {
             let mut is_ok = job.run(transaction);
             self.closures.is_running.store(false, Ordering::Relaxed);
             let connection = transaction.untouched();
+            if !is_ok && is_damage_code(&sqlite3mc_sys::last_error(connection)) {
+                self.has_met_damage.store(true, Ordering::Relaxed);
+            }
             if connection.is_autocommit() {
                 let is_disk_full =
                     sqlite3mc_sys::last_error(connection).code == ErrorCode::DiskFull;

@@ -1,13 +1,14 @@
 //! What happens to databases besides their writes, on two threads: one for what may take long
-//! (moving WALs into their files, recovering), one for what is done at once when its time has come
-//! (ending snapshots that nobody uses, giving a slowed writer its next turn).
+//! (moving WALs into their files, recovering, looking for damage), one for what is done at once when
+//! its time has come (ending snapshots that nobody uses, giving a slowed writer its next turn).
 //!
 //! # Invariants
 //! - A database stands in each queue at most once for each kind of task (its own flags say so).
 //! - A database that is closed meanwhile is skipped.
 //!
 //! # Not here
-//! - When a database wants which → `checkpoint.rs`, `readers.rs`, `database/recover.rs`.
+//! - When a database wants which → `checkpoint.rs`, `readers.rs`, `database/recover.rs`,
+//!   `database/scrub.rs`.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ pub(crate) struct Upkeep {
 enum SlowTask {
     Checkpoint(Weak<Database>),
     Recover(Weak<Database>),
+    LookForDamage(Weak<Database>),
     RefillReserve(Arc<DiskReserve>),
 }
 
@@ -47,6 +49,11 @@ impl Upkeep {
     /// Tries to recover the database at that time.
     pub(crate) fn recover_at(&self, time: Instant, database: Weak<Database>) {
         self.slow.push(time, SlowTask::Recover(database));
+    }
+
+    /// Looks at the database's whole file soon.
+    pub(crate) fn look_for_damage(&self, database: Weak<Database>) {
+        self.slow.push(clock::now(), SlowTask::LookForDamage(database));
     }
 
     /// Refills the reserve when there is room again.
@@ -73,6 +80,9 @@ impl Upkeep {
                 }
                 SlowTask::Recover(database) => {
                     database.upgrade().inspect(|database| database.recover());
+                }
+                SlowTask::LookForDamage(database) => {
+                    database.upgrade().inspect(|database| database.look_for_damage());
                 }
                 SlowTask::RefillReserve(reserve) => {
                     if !reserve.refill() {

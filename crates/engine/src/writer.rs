@@ -99,6 +99,8 @@ pub(crate) struct RanBatch {
     /// Why the database must recover before the next batch, if it must.
     pub(crate) poison_cause: Option<Arc<str>>,
     pub(crate) is_disk_full: bool,
+    /// A transaction failed, and SQLite said of the file that it is damaged.
+    pub(crate) has_met_damage: bool,
     pub(crate) run_time: Duration,
     pub(crate) commit_time: Duration,
 }
@@ -222,6 +224,7 @@ impl Writer {
             },
             rest,
             is_disk_full: matches!(ending, Ending::DiskFull(_)),
+            has_met_damage: self.runner.has_met_damage.swap(false, Ordering::Relaxed),
             poison_cause: match ending {
                 Ending::Poisoned(cause) => Some(cause),
                 _ => None,

@@ -51,6 +51,7 @@ impl Database {
             wal_bytes: beside(&self.path, "-wal").metadata().map_or(0, |wal| wal.len()),
             longest_read: self.readers.longest(clock::now()),
             refuses_writes: self.poison.is_set(),
+            is_damaged: self.damage.found().is_some(),
             maintenance: self.maintenance.counters.stats(),
             maintenance_age: self.maintenance.age(),
         }

@@ -35,7 +35,7 @@ const STEPS_PER_CHECKPOINT: u32 = 8;
 
 /// How often an interruptible statement looks around, in SQLite's virtual instructions: some tens
 /// of microseconds.
-const INSTRUCTIONS_PER_LOOK: i32 = 1_000;
+pub(super) const INSTRUCTIONS_PER_LOOK: i32 = 1_000;
 
 /// The turn that a worker would have; nothing is written meanwhile. What waits is scheduled when it
 /// is dropped.
@@ -99,8 +99,11 @@ impl Database {
         let db = self.connect_for_maintenance(batches)?;
         // What follows gives room back, where this may have failed for want of it.
         let optimised = self.optimise(&db).map(|is_optimised| done.is_optimised = is_optimised);
+        self.scrub(&db, batches, done)?;
         let pages = self.measure_on(&db)?;
         match shrinking(pages, self.means(&db)?) {
+            // What is damaged is not written anew as if it were whole.
+            _ if self.damage.found().is_some() => {}
             Shrinking::Nothing => {}
             Shrinking::Steps => self.shrink_in_steps(&db, done)?,
             Shrinking::Whole => match self.compact(&db, batches) {

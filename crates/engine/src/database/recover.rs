@@ -12,6 +12,7 @@
 //!
 //! # Not here
 //! - The same for what an earlier process has left → `open.rs`. When it is tried → `poison.rs`.
+//!   What is done about damage, in the same moment → `repair.rs`.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -99,9 +100,18 @@ impl Database {
         if let Some(writer) = slot.take() {
             writer.close_as_is()?;
         }
-        let no_swap = swap::DirectoryLock::shared(&self.path)?;
-        if open::move_left_wal(&self.path, &self.encryption, self.cipher)? == LeftWal::InUse {
-            return Err(Error::Busy);
+        let mut no_swap = swap::DirectoryLock::shared(&self.path)?;
+        let is_damaged = self.damage.found().is_some();
+        match open::move_left_wal(&self.path, &self.encryption, self.cipher) {
+            Ok(LeftWal::Moved) => {}
+            Ok(LeftWal::InUse) => return Err(Error::Busy),
+            // It is put aside together with the file.
+            Err(error) if is_damaged && error.is_damage() => {}
+            Err(error) => return Err(error),
+        }
+        if is_damaged {
+            drop(no_swap.take());
+            self.repair()?;
         }
         *slot = Some(self.open_writer()?);
         drop(no_swap);

@@ -26,13 +26,9 @@ impl Database {
             self.checkpoints.put_off();
             return;
         };
+        let open = || open::connect(&self.path, &self.encryption, self.cipher, self.profile, false);
         // Of a poisoned database nobody knows what the WAL holds: it stays as it is, for recovery.
-        let open = || {
-            let connect =
-                || open::connect(&self.path, &self.encryption, self.cipher, self.profile, false);
-            if self.poison.is_set() { Ok(None) } else { connect().map(Some) }
-        };
-        if let Err(error) = self.checkpoints.pass(open) {
+        if let Err(error) = self.checkpoints.pass(|| self.poison.is_set(), open) {
             // The next batch asks for another.
             tracing::warn!(path = %self.path.display(), %error, "checkpoint");
             self.note_failure("checkpoint", &error);

@@ -41,7 +41,8 @@ pub(crate) fn open_writable(
         profile::check_encryptable(profile)?;
     }
     let NamedFile { is_empty, _lock } = NamedFile::look(path, create)?;
-    let cipher = find_cipher(path, encryption, is_empty)?;
+    let cipher =
+        if is_empty { encryption.default_cipher() } else { find_cipher(path, encryption)? };
     let (left, wal_failure) = match move_left_wal(path, encryption, cipher) {
         Ok(left) => (left, None),
         Err(error) if error.is_io() || matches!(error, Error::DiskFull { .. }) => {

@@ -5,6 +5,7 @@ mod backup;
 mod bank;
 mod cancel;
 mod closing;
+mod damage;
 mod databases;
 mod disk_full;
 mod isolation;

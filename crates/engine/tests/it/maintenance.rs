@@ -35,8 +35,13 @@ const WHOLE_ONLY: &Profile = &Profile {
     }],
 };
 
-const NOTHING: Maintained =
-    Maintained { is_optimised: true, pages_returned: 0, is_compacted: false, is_truncated: true };
+const NOTHING: Maintained = Maintained {
+    is_optimised: true,
+    pages_returned: 0,
+    is_compacted: false,
+    is_truncated: true,
+    pages_scrubbed: 0,
+};
 
 /// A database with rows, of which each with `id % 100 < percent` was deleted.
 fn fragmented(fixture: &Fixture, percent: i64, change: impl FnOnce(&mut Options)) -> Arc<Database> {

@@ -1,0 +1,299 @@
+//! Damage: pages of a file that do not read back as they were written, as a failing disk leaves
+//! them. Looking for it, and how much of a file is due to be looked at.
+//!
+//! A cipher that authenticates says of each page whether it is what was written. Of other files
+//! SQLite's own check of the structure is all there is, and that has no parts: it is made when the
+//! whole file is due.
+//!
+//! # Invariants
+//! - A page that holds nothing is not damaged, whatever is in it: SQLite never reads it, and leaves
+//!   some of them unwritten.
+//!
+//! # Not here
+//! - When a database is scrubbed → `database/scrub.rs`. What becomes of a damaged one →
+//!   `database/repair.rs`.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::clock;
+use crate::compact::quick_check;
+use crate::error::{Error, Result, is_damage, sqlite};
+
+/// What is done about damage to a database.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum DamagePolicy {
+    /// Nobody looks for it.
+    #[default]
+    Ignore,
+    /// It is looked for while the database is idle, and after errors that speak of it, and told in
+    /// the log and in [`Health::is_damaged`](crate::Health::is_damaged).
+    Report,
+    /// The same; and the file is put aside, as `NAME.damaged`, and what of it can be read goes into
+    /// a new one with the schema of the migrations. Then the function is called, with a connection
+    /// inside a transaction, to put right what depends on rows that are missing.
+    ///
+    /// So is a file that does not open with its key: the key must be known to be the right one.
+    /// While there is a `NAME.damaged` from before, damage is only reported.
+    Repair(fn(&Connection) -> Result<()>),
+}
+
+impl DamagePolicy {
+    pub(crate) fn looks(self) -> bool {
+        !matches!(self, Self::Ignore)
+    }
+}
+
+/// What is known of a database's damage.
+pub(crate) struct DamageState {
+    pub(crate) policy: DamagePolicy,
+    found: Mutex<Option<Arc<str>>>,
+    /// The database stands in the queue of those whose whole file is looked at.
+    is_look_due: AtomicBool,
+    looked: Mutex<Option<Instant>>,
+}
+
+/// After a look at the whole file, errors cause no other for so long.
+const LOOK_INTERVAL: Duration = Duration::from_mins(10);
+
+impl DamageState {
+    pub(crate) fn new(policy: DamagePolicy) -> Self {
+        let is_look_due = AtomicBool::new(false);
+        Self { policy, found: Mutex::default(), is_look_due, looked: Mutex::default() }
+    }
+
+    /// What is damaged.
+    pub(crate) fn found(&self) -> Option<Arc<str>> {
+        self.found.lock().expect(UNPOISONED).clone()
+    }
+
+    pub(crate) fn set_found(&self, found: Option<Arc<str>>) {
+        *self.found.lock().expect(UNPOISONED) = found;
+    }
+
+    /// An error has spoken of damage. `true`: the whole file is to be looked at.
+    pub(crate) fn suspect(&self) -> bool {
+        let looked = *self.looked.lock().expect(UNPOISONED);
+        let is_recent = looked.is_some_and(|looked| clock::now() - looked < LOOK_INTERVAL);
+        self.policy.looks()
+            && !is_recent
+            && self.found().is_none()
+            && !self.is_look_due.swap(true, Ordering::AcqRel)
+    }
+
+    /// The whole file has been looked at.
+    pub(crate) fn note_look(&self) {
+        *self.looked.lock().expect(UNPOISONED) = Some(clock::now());
+        self.is_look_due.store(false, Ordering::Release);
+    }
+}
+
+const UNPOISONED: &str = "no code panics while it holds this lock";
+
+/// Scrubbing begins when so much of the file is due: each time, its progress is written.
+const SHARE_MIN: f64 = 1.0 / 16.0;
+
+/// Pages that are read before other databases have their turn: 64 MiB of the usual size.
+const PAGES_PER_RUN_MAX: u32 = 16_384;
+
+/// How far scrubbing has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScrubProgress {
+    /// The page to be read next, from 1.
+    pub(crate) next_page: u32,
+    /// Up to when nothing was due, seconds since 1970.
+    pub(crate) time_s: u64,
+}
+
+/// Of a file of so many pages, those to be read now if all of them are to be read in `period`;
+/// zero: not yet.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of the pages is no more than all of them"
+)]
+pub(crate) fn pages_due(
+    progress: ScrubProgress,
+    pages_count: u32,
+    now_s: u64,
+    period: Duration,
+) -> u32 {
+    let elapsed = Duration::from_secs(now_s.saturating_sub(progress.time_s));
+    let share = if period.is_zero() { 1.0 } else { elapsed.div_duration_f64(period).min(1.0) };
+    if share < SHARE_MIN { 0 } else { (f64::from(pages_count) * share).ceil() as u32 }
+}
+
+impl ScrubProgress {
+    /// After `read_count` of `due_count` pages were read.
+    pub(crate) fn after(
+        self,
+        read_count: u32,
+        due_count: u32,
+        pages_count: u32,
+        now_s: u64,
+    ) -> Self {
+        let next_page = (self.next_page - 1 + read_count) % pages_count.max(1) + 1;
+        if read_count >= due_count {
+            return Self { next_page, time_s: now_s };
+        }
+        let elapsed = now_s.saturating_sub(self.time_s);
+        let part = elapsed * u64::from(read_count) / u64::from(due_count);
+        Self { next_page, time_s: self.time_s + part }
+    }
+}
+
+/// What reading pages came to.
+pub(crate) struct PagesRead {
+    pub(crate) count: u32,
+    /// The first that is damaged.
+    pub(crate) damaged: Option<u32>,
+}
+
+/// Reads so many pages from `first` on, going on with page 1 after the last, until one is damaged
+/// or `stops` says so.
+pub(crate) fn read_pages(
+    db: &Connection,
+    first: u32,
+    count: u32,
+    pages_count: u32,
+    stops: impl Fn() -> bool,
+) -> Result<PagesRead> {
+    let mut free = None;
+    for number in 0..count.min(PAGES_PER_RUN_MAX) {
+        if stops() {
+            return Ok(PagesRead { count: number, damaged: None });
+        }
+        let page = (first - 1 + number) % pages_count + 1;
+        if read_page(db, page)?.is_some() {
+            continue;
+        }
+        if free.is_none() {
+            free = Some(free_leaves(db)?);
+        }
+        if !free.as_ref().is_some_and(|free| free.contains(&page)) {
+            return Ok(PagesRead { count: number, damaged: Some(page) });
+        }
+    }
+    Ok(PagesRead { count: count.min(PAGES_PER_RUN_MAX), damaged: None })
+}
+
+/// Looks at the whole file, page by page and at its structure, or until `stops` says so. Returns the
+/// first damage.
+pub(crate) fn find(
+    db: &Connection,
+    is_authenticated: bool,
+    stops: impl Fn() -> bool,
+) -> Result<Option<String>> {
+    if is_authenticated {
+        let pages_count = count_pages(db)?;
+        let mut first = 1;
+        while first <= pages_count {
+            let left = pages_count - first + 1;
+            let read = read_pages(db, first, left, pages_count, &stops)?;
+            if let Some(page) = read.damaged {
+                return Ok(Some(page_damage(page, pages_count)));
+            }
+            first += read.count;
+            if stops() {
+                return Ok(None);
+            }
+        }
+    }
+    find_in_structure(db)
+}
+
+/// What SQLite's own check finds first.
+pub(crate) fn find_in_structure(db: &Connection) -> Result<Option<String>> {
+    match quick_check(db) {
+        Ok(found) if found == "ok" => Ok(None),
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Sqlite { source, .. }) if is_damage(&source) => Ok(Some(source.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn page_damage(page: u32, pages_count: u32) -> String {
+    format!("page {page} of {pages_count} does not read back as it was written")
+}
+
+pub(crate) fn count_pages(db: &Connection) -> Result<u32> {
+    db.query_row("PRAGMA page_count", [], |row| row.get(0)).map_err(sqlite("page_count"))
+}
+
+/// A page's bytes; `None` if it is damaged. One past the file's end is empty.
+fn read_page(db: &Connection, page: u32) -> Result<Option<Vec<u8>>> {
+    let sql = "SELECT data FROM sqlite_dbpage WHERE pgno = ?1";
+    let mut statement = db.prepare_cached(sql).map_err(sqlite("reading a page"))?;
+    match statement.query_row([page], |row| row.get(0)).optional() {
+        Ok(bytes) => Ok(Some(bytes.unwrap_or_default())),
+        Err(error) if is_damage(&error) => Ok(None),
+        Err(error) => Err(sqlite("reading a page")(error)),
+    }
+}
+
+/// The pages that hold nothing, not even the numbers of others
+/// (`https://sqlite.org/fileformat2.html#the_freelist`).
+fn free_leaves(db: &Connection) -> Result<HashSet<u32>> {
+    const FIRST_TRUNK: usize = 32;
+
+    let number = |bytes: &[u8], place: usize| {
+        let bytes = bytes.get(place..place + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u32::from_be_bytes)
+    };
+    let mut leaves = HashSet::new();
+    let mut trunks = HashSet::new();
+    let mut trunk = read_page(db, 1)?.map_or(0, |bytes| number(&bytes, FIRST_TRUNK));
+    // A damaged list may go round.
+    while trunk != 0 && trunks.insert(trunk) {
+        let Some(bytes) = read_page(db, trunk)? else { break };
+        let count = number(&bytes, 4) as usize;
+        let places = (0..count.min(bytes.len() / 4)).map(|leaf| 8 + leaf * 4);
+        leaves.extend(places.map(|place| number(&bytes, place)));
+        trunk = number(&bytes, 0);
+    }
+    Ok(leaves)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MONTH: Duration = Duration::from_hours(30 * 24);
+    const DAY_S: u64 = 86_400;
+
+    #[test]
+    fn a_whole_file_is_read_in_the_period_whatever_the_runs() {
+        for (pages_count, run_days) in [(1, 1), (100, 1), (100_000, 1), (100, 3), (5_000, 45)] {
+            let mut progress = ScrubProgress { next_page: 1, time_s: 0 };
+            let mut read = 0;
+            for day in (1..=90_u64).filter(|day| day % run_days == 0) {
+                let due = pages_due(progress, pages_count, day * DAY_S, MONTH);
+                assert!(due <= pages_count);
+                // Interrupted half-way now and then.
+                let count = if day % 2 == 0 { due } else { due.div_ceil(2) };
+                if due > 0 {
+                    progress = progress.after(count, due, pages_count, day * DAY_S);
+                }
+                read += u64::from(count);
+                assert!((1..=pages_count).contains(&progress.next_page));
+            }
+            let expected = u64::from(pages_count) * if run_days == 45 { 1 } else { 3 };
+            assert!(read * 10 >= expected * 9, "{read} of {expected}, {pages_count} pages");
+        }
+    }
+
+    #[test]
+    fn little_is_not_worth_the_work() {
+        let progress = ScrubProgress { next_page: 7, time_s: 1_000 };
+        assert_eq!(pages_due(progress, 1_000, 1_000 + DAY_S, MONTH), 0);
+        assert_eq!(pages_due(progress, 1_000, 1_000 + 3 * DAY_S, MONTH), 100);
+        assert_eq!(pages_due(progress, 1_000, 1_000 + 300 * DAY_S, MONTH), 1_000);
+        assert_eq!(pages_due(progress, 1_000, 1_000, Duration::ZERO), 1_000);
+        // A clock that was set back.
+        assert_eq!(pages_due(progress, 1_000, 0, MONTH), 0);
+    }
+}

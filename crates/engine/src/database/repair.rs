@@ -1,0 +1,78 @@
+//! A damaged database is repaired as one that recovers: while nobody has the file open.
+//!
+//! # Invariants
+//! - What was found damaged is looked at again, alone, before the file is put aside: a memory or a
+//!   disk that failed for a moment costs no rows.
+//!
+//! # Not here
+//! - How the file is made anew → `crate::repair`.
+
+use crate::damage::{self, DamagePolicy};
+use crate::error::{Error, Result};
+use crate::maintenance::Counters;
+use crate::readers::SNAPSHOT_AGE_MAX;
+use crate::repair::Repair;
+use crate::swap::DirectoryLock;
+use crate::{clock, open};
+
+use super::Database;
+
+impl Database {
+    /// Looks at the whole file now; if it is damaged, puts it aside and carries over what can be
+    /// read. Returns what was damaged.
+    ///
+    /// [`Error::Busy`] if another program has the file open; else what is said of a maintenance.
+    pub fn repair_damage(&self) -> Result<Option<String>> {
+        self.look_for_damage();
+        let found = self.damage.found().map(|found| found.to_string());
+        if found.is_some() {
+            if !Repair::is_possible(&self.path) {
+                return Err(Error::PutAsideBefore { path: self.path.clone() });
+            }
+            self.try_recover()?;
+        }
+        Ok(found)
+    }
+
+    /// Nobody has the file open.
+    pub(super) fn repair(&self) -> Result<()> {
+        let Self { path, encryption, profile, migrations, surroundings, .. } = self;
+        let DamagePolicy::Repair(finish) = self.damage.policy else { return Ok(()) };
+        let directory = DirectoryLock::alone(path, clock::now() + SNAPSHOT_AGE_MAX)?;
+        if self.is_still_damaged()? {
+            Repair { path, encryption, profile, migrations, finish }.run(&directory)?;
+            surroundings.maintained.add_repaired();
+            self.maintenance.counters.add_repaired();
+        } else {
+            tracing::info!(path = %path.display(), "what seemed to be damaged reads back now");
+        }
+        self.damage.set_found(None);
+        Ok(())
+    }
+
+    fn is_still_damaged(&self) -> Result<bool> {
+        let db = match open::open_damaged(&self.path, &self.encryption, self.cipher) {
+            Err(error) if error.is_damage() => return Ok(true),
+            db => db?,
+        };
+        Ok(damage::find(&db, self.is_authenticated(), || false)?.is_some())
+    }
+}
+
+/// For a file that does not open. Fails with `error` if a damaged file was put aside before.
+pub(super) fn repair_unopened(
+    repair: &Repair<'_>,
+    error: Error,
+    counters: &Counters,
+) -> Result<()> {
+    let path = repair.path.display();
+    if !Repair::is_possible(repair.path) {
+        tracing::error!(%path, %error, "a damaged file was put aside before; nothing is repaired");
+        return Err(error);
+    }
+    tracing::error!(%path, %error, "a database does not open");
+    counters.add_damaged();
+    repair.run(&DirectoryLock::alone(repair.path, clock::now() + SNAPSHOT_AGE_MAX)?)?;
+    counters.add_repaired();
+    Ok(())
+}

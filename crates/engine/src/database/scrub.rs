@@ -1,0 +1,170 @@
+//! Looking for damage: a part of the pages each time the database is idle, all of them after an
+//! error that speaks of it.
+//!
+//! How far scrubbing has come is kept in the file, in a table of the engine's own
+//! (`scrub_progress`): a database may be open for minutes a month.
+//!
+//! # Not here
+//! - Which pages are due, and how one is read → `damage.rs`. Repair → `repair.rs`.
+
+use std::sync::Weak;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::cipher::Cipher;
+use crate::clock;
+use crate::damage::{self, DamagePolicy, ScrubProgress};
+use crate::error::{Result, sqlite};
+use crate::maintenance::Maintained;
+use crate::open;
+use crate::repair::Repair;
+
+use super::Database;
+use super::maintain::INSTRUCTIONS_PER_LOOK;
+
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS scrub_progress (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    next_page INTEGER NOT NULL,
+    time_s INTEGER NOT NULL
+) STRICT";
+
+impl Database {
+    /// Sees to it that a database to which nobody writes is scrubbed, too. Called once, when it is
+    /// opened.
+    pub(super) fn begin_scrubbing(&self, db: &Connection) -> Result<()> {
+        if self.damage.policy.looks() {
+            let progress = read_progress(db)?;
+            let pages_count = damage::count_pages(db)?;
+            if progress.is_none_or(|progress| self.pages_due(progress, pages_count) > 0) {
+                self.watch_idleness();
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is due of the file, until a write comes.
+    pub(super) fn scrub(&self, db: &Connection, batches: u64, done: &mut Maintained) -> Result<()> {
+        if !self.damage.policy.looks() || self.damage.found().is_some() {
+            return Ok(());
+        }
+        let (pages_count, now_s) = (damage::count_pages(db)?, clock::unix_s());
+        let Some(progress) = read_progress(db)? else {
+            return self.write_progress(db, ScrubProgress { next_page: 1, time_s: now_s });
+        };
+        let due = self.pages_due(progress, pages_count);
+        if due == 0 {
+            return Ok(());
+        }
+        let mut read_count = due;
+        let found = if self.is_authenticated() {
+            let first = progress.next_page.clamp(1, pages_count);
+            let is_wanted = || self.is_wanted(batches);
+            let read = damage::read_pages(db, first, due, pages_count, is_wanted)?;
+            read_count = read.count;
+            read.damaged.map(|page| damage::page_damage(page, pages_count))
+        } else if due == pages_count {
+            damage::find_in_structure(db)?
+        } else {
+            return Ok(());
+        };
+        done.pages_scrubbed += u64::from(read_count);
+        if let Some(found) = found {
+            self.note_damage(found);
+            return Ok(());
+        }
+        if read_count < due {
+            self.watch_idleness();
+        }
+        self.write_progress(db, progress.after(read_count, due, pages_count, now_s))
+    }
+
+    /// An error has spoken of damage.
+    pub(super) fn suspect_damage(&self) {
+        if self.damage.suspect() {
+            self.surroundings.upkeep.look_for_damage(Weak::clone(&self.this));
+        }
+    }
+
+    /// Looks at the whole file. Called by the upkeep thread.
+    pub(crate) fn look_for_damage(&self) {
+        let Some(_run) = self.maintenance.begin() else { return };
+        let found = self.find_damage();
+        self.damage.note_look();
+        let path = self.path.display();
+        match found {
+            _ if self.maintenance.is_closing() => {}
+            Ok(Some(found)) => self.note_damage(found),
+            Err(error) if error.is_damage() => self.note_damage(error.to_string()),
+            Ok(None) => tracing::info!(%path, "no damage in a database that seemed to have some"),
+            Err(error) => tracing::warn!(%path, %error, "looking for damage"),
+        }
+    }
+
+    /// Until the database is closed.
+    fn find_damage(&self) -> Result<Option<String>> {
+        let mut db = open::connect(&self.path, &self.encryption, self.cipher, self.profile, true)?;
+        let this = Weak::clone(&self.this);
+        let stops = move || this.upgrade().is_none_or(|this| this.maintenance.is_closing());
+        db.progress_handler(INSTRUCTIONS_PER_LOOK, Some(stops)).map_err(sqlite("watch"))?;
+        damage::find(&db, self.is_authenticated(), || self.maintenance.is_closing())
+    }
+
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.cipher.is_some_and(Cipher::authenticates)
+    }
+
+    fn note_damage(&self, found: String) {
+        let path = self.path.display();
+        self.maintenance.counters.add_damaged();
+        self.surroundings.maintained.add_damaged();
+        self.damage.set_found(Some(found.as_str().into()));
+        match self.damage.policy {
+            DamagePolicy::Repair(_) if Repair::is_possible(&self.path) => {
+                self.poison.set(format!("damaged: {found}").into());
+                tracing::error!(%path, found, "a database is damaged, and will be repaired");
+                // Nothing that failed a moment ago is to be waited for.
+                let this = Weak::clone(&self.this);
+                self.surroundings.upkeep.recover_at(clock::now(), this);
+            }
+            DamagePolicy::Repair(_) => tracing::error!(
+                %path, found,
+                "a database is damaged; one was put aside before, so that nothing is repaired"
+            ),
+            _ => tracing::error!(%path, found, "a database is damaged: restore it from a backup"),
+        }
+    }
+
+    fn pages_due(&self, progress: ScrubProgress, pages_count: u32) -> u32 {
+        let period = self.surroundings.scrub_time;
+        damage::pages_due(progress, pages_count, clock::unix_s(), period)
+    }
+
+    /// Left out when a write has come: then more is due the next time.
+    fn write_progress(&self, db: &Connection, progress: ScrubProgress) -> Result<()> {
+        let Some(_turn) = self.take_turn() else { return Ok(()) };
+        let write = || {
+            let ScrubProgress { next_page, time_s } = progress;
+            db.execute_batch(TABLE)?;
+            let sql = "INSERT OR REPLACE INTO scrub_progress VALUES (1, ?1, ?2)";
+            db.execute(sql, (next_page, time_s.cast_signed())).map(drop)
+        };
+        write().map_err(sqlite("scrub_progress"))
+    }
+}
+
+/// `None` in a file that was not scrubbed yet.
+fn read_progress(db: &Connection) -> Result<Option<ScrubProgress>> {
+    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'scrub_progress'";
+    let read = || {
+        if !db.prepare(sql)?.exists([])? {
+            return Ok(None);
+        }
+        let sql = "SELECT next_page, time_s FROM scrub_progress WHERE id = 1";
+        let progress = db.query_row(sql, [], |row| {
+            let time_s = row.get::<_, i64>(1)?.cast_unsigned();
+            Ok(ScrubProgress { next_page: row.get(0)?, time_s })
+        });
+        progress.optional()
+    };
+    read().map_err(sqlite("scrub_progress"))
+}

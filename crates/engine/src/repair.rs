@@ -1,0 +1,98 @@
+//! Puts a damaged file aside, and a new one in its place that has what could be read.
+//!
+//! # Invariants
+//! - The damaged file stays as it is, as `NAME.damaged`, with its WAL if it could not be moved. One
+//!   that was put aside before is not overwritten: nothing is repaired then.
+//! - At any moment the name stands for the damaged file or for the new one, whole, which the disk
+//!   has.
+//!
+//! # Not here
+//! - Carrying the rows over → `salvage.rs`. Nobody has the file open → `database/repair.rs`,
+//!   `database.rs`.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::compact::{Copy, DAMAGED_SUFFIX, beside};
+use crate::error::{Error, Result, io};
+use crate::migrate::{self, Migration};
+use crate::open::{self, Encryption};
+use crate::profile::Profile;
+use crate::salvage::{Salvaged, salvage};
+use crate::swap::{DirectoryLock, remove_if_there, sync_directory};
+
+/// How the file of a database is made anew.
+pub(crate) struct Repair<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) encryption: &'a Encryption,
+    pub(crate) profile: &'a Profile,
+    pub(crate) migrations: &'a [Migration],
+    pub(crate) finish: fn(&Connection) -> Result<()>,
+}
+
+impl Repair<'_> {
+    /// Whether a damaged file may be put aside: none was before.
+    pub(crate) fn is_possible(path: &Path) -> bool {
+        !damaged(path).exists()
+    }
+
+    /// Nobody has the file open. [`Error::Busy`] if another process has.
+    pub(crate) fn run(&self, directory: &DirectoryLock) -> Result<()> {
+        let path = self.path;
+        let metadata = path.metadata().map_err(io(path))?;
+        let (copy, salvaged) = Copy::fill(path, &metadata, |made| self.fill(made, directory))?;
+        self.put_aside()?;
+        let made = copy.finish();
+        fs::rename(&made, path).map_err(io(path))?;
+        sync_directory(path)?;
+        let Salvaged { rows_count, gaps_count } = salvaged;
+        tracing::warn!(
+            path = %path.display(), put_aside = %damaged(path).display(), rows_count, gaps_count,
+            "a damaged database was put aside, and what could be read of it carried over"
+        );
+        Ok(())
+    }
+
+    fn fill(&self, made: &Path, directory: &DirectoryLock) -> Result<Salvaged> {
+        let Self { path, encryption, profile, migrations, finish } = self;
+        let cipher = open::find_cipher(path, encryption);
+        let new_cipher =
+            cipher.as_ref().map_or_else(|_| encryption.default_cipher(), |found| *found);
+        let mut target = open::connect_locked(made, encryption, new_cipher, profile, directory)?;
+        migrate::migrate(&mut target, migrations)?;
+        let source = cipher.and_then(|cipher| open::open_damaged(path, encryption, cipher));
+        let salvaged = match source {
+            Ok(source) => salvage(&source, &target, finish)?,
+            Err(error) if error.is_damage() => Salvaged { rows_count: 0, gaps_count: 1 },
+            Err(error) => return Err(error),
+        };
+        target.close().map_err(|(_, source)| Error::Sqlite { context: "close", source })?;
+        Ok(salvaged)
+    }
+
+    fn put_aside(&self) -> Result<()> {
+        let path = self.path;
+        let aside = damaged(path);
+        // Where a file system has no second names, a copy does.
+        if let Err(error) = fs::hard_link(path, &aside) {
+            if error.kind() == ErrorKind::AlreadyExists {
+                return Err(io(&aside)(error));
+            }
+            fs::copy(path, &aside).map_err(io(&aside))?;
+            fs::File::open(&aside).and_then(|file| file.sync_all()).map_err(io(&aside))?;
+        }
+        let wal = beside(path, "-wal");
+        if wal.exists() {
+            fs::rename(&wal, beside(&aside, "-wal")).map_err(io(&wal))?;
+        }
+        remove_if_there(&beside(path, "-shm"))?;
+        sync_directory(path)
+    }
+}
+
+fn damaged(path: &Path) -> PathBuf {
+    beside(path, DAMAGED_SUFFIX)
+}

@@ -1,0 +1,236 @@
+//! Carries the rows of a damaged file over into a new one, as far as they can be read.
+//!
+//! Rows are read in the order of their keys. Where that fails, the next key at which it succeeds is
+//! searched for by steps that double, and then by halves: a damaged page of a table's tree hides a
+//! range of keys, so that few questions find its end.
+//!
+//! # Invariants
+//! - The damaged file is only read.
+//! - The new file has the schema of the migrations, whatever the schema of the damaged one.
+//!
+//! # Not here
+//! - Who puts the new file in the damaged one's place → `database/repair.rs`.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, Row, Statement, params_from_iter};
+
+use crate::error::{Result, is_damage, sqlite};
+
+/// What was carried over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Salvaged {
+    pub(crate) rows_count: u64,
+    /// Ranges of keys that could not be read, with or without rows.
+    pub(crate) gaps_count: u64,
+}
+
+/// A table that both files have.
+struct SharedTable {
+    /// Quoted.
+    name: String,
+    /// Quoted, with commas between; those that both have.
+    columns: String,
+    columns_count: usize,
+    /// The columns of its primary key, if it has no rowid.
+    key: Option<String>,
+}
+
+/// Copies the rows of every table of `target` that `source` has, in one transaction, which `finish`
+/// ends: it may change what depends on rows that are missing.
+pub(crate) fn salvage(
+    source: &Connection,
+    target: &Connection,
+    finish: impl FnOnce(&Connection) -> Result<()>,
+) -> Result<Salvaged> {
+    let transaction = target.unchecked_transaction().map_err(sqlite("BEGIN"))?;
+    let mut salvaged = Salvaged::default();
+    for table in shared_tables(source, target).map_err(sqlite("schema"))? {
+        let carrier = Carrier { source, target, table: &table };
+        let carried = match table.key {
+            None => carrier.carry_by_rowid(&mut salvaged),
+            Some(_) => carrier.carry_from_both_ends(&mut salvaged),
+        };
+        carried.map_err(sqlite("carrying rows over"))?;
+    }
+    finish(target)?;
+    transaction.commit().map_err(sqlite("COMMIT"))?;
+    Ok(salvaged)
+}
+
+/// None, if the damaged file's schema cannot be read.
+fn shared_tables(source: &Connection, target: &Connection) -> rusqlite::Result<Vec<SharedTable>> {
+    let sql = "SELECT name, wr FROM pragma_table_list
+               WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    let mut statement = target.prepare(sql)?;
+    let tables = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut shared = Vec::new();
+    for table in tables {
+        let (name, has_no_rowid): (String, bool) = table?;
+        let known = match columns(source, &name) {
+            Err(error) if is_damage(&error) => continue,
+            known => known?,
+        };
+        let mut columns = columns(target, &name)?;
+        columns.retain(|column| known.iter().any(|known| known.name == column.name));
+        if columns.is_empty() {
+            continue;
+        }
+        let mut key: Vec<_> = columns.iter().filter(|column| column.key_place > 0).collect();
+        key.sort_by_key(|column| column.key_place);
+        shared.push(SharedTable {
+            name: quote(&name),
+            columns: list(columns.iter()),
+            columns_count: columns.len(),
+            key: has_no_rowid.then(|| list(key.into_iter())),
+        });
+    }
+    Ok(shared)
+}
+
+struct Column {
+    name: String,
+    /// In the primary key, from 1; 0 outside of it.
+    key_place: u32,
+}
+
+/// Those of a table that are stored; none, if there is no such table.
+fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
+    let mut statement = db.prepare("SELECT name, pk FROM pragma_table_info(?1)")?;
+    let column = |row: &Row<'_>| Ok(Column { name: row.get(0)?, key_place: row.get(1)? });
+    statement.query_map([table], column)?.collect()
+}
+
+fn list<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
+    columns.map(|column| quote(&column.name)).collect::<Vec<_>>().join(", ")
+}
+
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+struct Carrier<'a> {
+    source: &'a Connection,
+    target: &'a Connection,
+    table: &'a SharedTable,
+}
+
+impl Carrier<'_> {
+    fn carry_by_rowid(&self, salvaged: &mut Salvaged) -> rusqlite::Result<()> {
+        let SharedTable { name, columns, .. } = self.table;
+        let select = format!(
+            "SELECT rowid, {columns} FROM {name} NOT INDEXED WHERE rowid >= ?1 ORDER BY rowid"
+        );
+        let mut insert = self.insert()?;
+        let mut next = Some(i64::MIN);
+        while let Some(first) = next {
+            let mut expected = first;
+            let read = self.read(&select, [first], |row| {
+                expected = row.get::<_, i64>(0)?.saturating_add(1);
+                self.carry(&mut insert, row, 1, salvaged)
+            });
+            match read {
+                Ok(()) => break,
+                Err(error) if is_damage(&error) => {}
+                Err(error) => return Err(error),
+            }
+            salvaged.gaps_count += 1;
+            // Keys are counted from 1; where the very first page is damaged, no smaller ones are
+            // searched for.
+            let searched = if expected == i64::MIN { 1 } else { expected };
+            next = self.find_readable(&select, searched)?;
+        }
+        Ok(())
+    }
+
+    /// The first key from `first` on at which reading succeeds, or finds the end. `None`: nowhere.
+    fn find_readable(&self, select: &str, first: i64) -> rusqlite::Result<Option<i64>> {
+        let select = format!("{select} LIMIT 1");
+        let reads = |key: i64| match self.read(&select, [key], |_| Ok(())) {
+            Ok(()) => Ok(true),
+            Err(error) if is_damage(&error) => Ok(false),
+            Err(error) => Err(error),
+        };
+        let mut unreadable = first;
+        if reads(first)? {
+            return Ok(Some(first));
+        }
+        let mut step = 1_i64;
+        let mut readable = loop {
+            let Some(key) = first.checked_add(step) else { return Ok(None) };
+            if reads(key)? {
+                break key;
+            }
+            unreadable = key;
+            let Some(doubled) = step.checked_mul(2) else { return Ok(None) };
+            step = doubled;
+        };
+        while readable - unreadable > 1 {
+            let middle = unreadable + (readable - unreadable) / 2;
+            if reads(middle)? {
+                readable = middle;
+            } else {
+                unreadable = middle;
+            }
+        }
+        Ok(Some(readable))
+    }
+
+    /// Of a table without rowids: what comes before the first damage, and after the last.
+    fn carry_from_both_ends(&self, salvaged: &mut Salvaged) -> rusqlite::Result<()> {
+        let SharedTable { name, columns, key, .. } = self.table;
+        let key = key.as_deref().unwrap_or_default();
+        let descending = key.replace(", ", " DESC, ") + " DESC";
+        let mut insert = self.insert()?;
+        for order in [key, &descending] {
+            let select = format!("SELECT {columns} FROM {name} ORDER BY {order}");
+            let read = self.read(&select, [], |row| self.carry(&mut insert, row, 0, salvaged));
+            match read {
+                Ok(()) => break,
+                Err(error) if is_damage(&error) => salvaged.gaps_count += 1,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn read<const N: usize>(
+        &self,
+        select: &str,
+        parameters: [i64; N],
+        mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = self.source.prepare_cached(select)?;
+        let mut rows = statement.query(params_from_iter(parameters))?;
+        while let Some(row) = rows.next()? {
+            // Columns that lie on pages of their own are read here.
+            visit(row)?;
+        }
+        Ok(())
+    }
+
+    fn insert(&self) -> rusqlite::Result<Statement<'_>> {
+        let SharedTable { name, columns, columns_count, .. } = self.table;
+        let places = vec!["?"; *columns_count].join(", ");
+        // What the migrations have put there gives way.
+        self.target.prepare(&format!("INSERT OR REPLACE INTO {name} ({columns}) VALUES ({places})"))
+    }
+
+    fn carry(
+        &self,
+        insert: &mut Statement<'_>,
+        row: &Row<'_>,
+        first_column: usize,
+        salvaged: &mut Salvaged,
+    ) -> rusqlite::Result<()> {
+        let columns = first_column..first_column + self.table.columns_count;
+        let values: Vec<Value> = columns.map(|column| row.get(column)).collect::<Result<_, _>>()?;
+        match insert.execute(params_from_iter(values)) {
+            // Not as it was written, in a file whose pages are not authenticated.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                salvaged.gaps_count += 1;
+            }
+            inserted => salvaged.rows_count += inserted? as u64,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! Pages of a file that do not read back as they were written: who notices, what is carried over.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::{Fixture, encryption, fixture_with};
+use engine::{DamagePolicy, Database, Durability, Encryption, Error, Limits, Migration};
+
+const ROWS: i64 = 400;
+const PAGE_BYTES: usize = 4_096;
+/// Of 10 ms: a busy machine.
+const ATTEMPTS_MAX: usize = 6_000;
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT UNIQUE) STRICT;
+          CREATE TABLE named (name TEXT PRIMARY KEY, x INTEGER) STRICT, WITHOUT ROWID;
+          CREATE TABLE sum (id INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;
+          INSERT INTO sum VALUES (1, 0)",
+}];
+
+const REPAIR: DamagePolicy = DamagePolicy::Repair(|db| {
+    db.execute("UPDATE sum SET count = (SELECT count(*) FROM t)", [])?;
+    Ok(())
+});
+
+fn scrubbing(scrub_time: Duration) -> Fixture {
+    fixture_with(Limits {
+        workers_count: 2,
+        idle_time: Duration::MAX,
+        scrub_time,
+        ..Limits::default()
+    })
+}
+
+fn open(fixture: &Fixture, damage: DamagePolicy, encryption: Encryption) -> Arc<Database> {
+    fixture.open_with("a.db", |options| {
+        options.encryption = encryption;
+        options.migrations = MIGRATIONS;
+        options.damage = damage;
+    })
+}
+
+/// Rows, some of them with pages of their own, and free pages.
+fn fill(database: &Database) {
+    let fill = database.write::<_, Error, _>(Durability::Os, |db| {
+        let numbers =
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)";
+        let rows = format!(
+            "INSERT INTO t {numbers} SELECT i, printf('%08d', i) || hex(zeroblob(
+                 CASE WHEN i % 50 = 0 THEN 6000 ELSE 100 END)) FROM n"
+        );
+        db.execute(&rows, [ROWS])?;
+        let names = "INSERT INTO named {numbers} SELECT printf('name %d', i), i FROM n";
+        db.execute(&names.replace("{numbers}", numbers), [ROWS])?;
+        db.execute("CREATE TABLE gone AS SELECT * FROM t", [])?;
+        db.execute("DROP TABLE gone", [])?;
+        db.execute("UPDATE sum SET count = ?1", [ROWS])?;
+        Ok(())
+    });
+    fill.wait().unwrap();
+}
+
+/// What is there: rows, names, and the count that `REPAIR` puts right.
+fn counts(database: &Database) -> (i64, i64, i64) {
+    let read = database.read::<_, Error>(|db| {
+        let check: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+        assert_eq!(check, "ok");
+        let sql = "SELECT (SELECT count(*) FROM t WHERE x LIKE printf('%08d', id) || '0%'),
+                          (SELECT count(*) FROM named WHERE name = printf('name %d', x)),
+                          (SELECT count FROM sum)";
+        Ok(db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?)
+    });
+    read.unwrap()
+}
+
+/// Overwrites a page with noise, as a disk might. In another process: here, closing the file would
+/// give up the locks that the connections hold.
+fn spoil(path: &Path, page: usize) {
+    let noise: Vec<u8> =
+        (0..PAGE_BYTES).map(|place| (place * 7 % 251).try_into().unwrap()).collect();
+    let mut dd = Command::new("dd");
+    dd.arg(format!("of={}", path.display())).arg(format!("bs={}", noise.len()));
+    dd.arg(format!("seek={}", page - 1)).args(["conv=notrunc", "status=none"]);
+    let mut child = dd.stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&noise).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+/// A page with rows of `t`.
+fn page_of_rows(database: &Database) -> usize {
+    let sql = "SELECT max(pageno) FROM dbstat WHERE name = 't' AND pagetype = 'leaf'";
+    let page = database.read::<_, Error>(|db| Ok(crate::number(db, sql))).unwrap();
+    page.try_into().unwrap()
+}
+
+fn pages_count(path: &Path) -> usize {
+    usize::try_from(path.metadata().unwrap().len()).unwrap() / PAGE_BYTES
+}
+
+fn damaged(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".damaged");
+    name.into()
+}
+
+/// Waits until a damaged file was put aside and the database takes writes.
+fn wait_for_repair(database: &Database) {
+    for _ in 0..ATTEMPTS_MAX {
+        if damaged(database.path()).exists() && !database.health().refuses_writes {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not repaired: {:?}", database.refuses_writes());
+}
+
+#[test]
+fn scrubbing_finds_damage_and_the_rows_that_can_be_read_are_carried_over() {
+    let fixture = scrubbing(Duration::ZERO);
+    let database = open(&fixture, REPAIR, encryption());
+    fill(&database);
+    // Begins its count, and moves everything into the file.
+    database.maintain().unwrap();
+    let path = database.path().to_owned();
+    assert_eq!(database.health().page_bytes, PAGE_BYTES as u64);
+    let whole = database.maintain().unwrap().pages_scrubbed;
+    assert!(whole.abs_diff(pages_count(&path) as u64) <= 1, "{whole}");
+    let page = page_of_rows(&database);
+    spoil(&path, page);
+    let spoilt = fs::read(&path).unwrap();
+    let error = database.maintain().unwrap_err();
+    assert!(error.to_string().contains(&format!("page {page} of")), "{error}");
+    assert!(database.health().is_damaged);
+    wait_for_repair(&database);
+    assert!(!database.health().is_damaged);
+    assert_eq!(fs::read(damaged(&path)).unwrap(), spoilt);
+    let (rows, names, count) = counts(&database);
+    assert_eq!(count, rows, "the function was called");
+    assert!((ROWS - 50..ROWS).contains(&rows), "{rows} rows");
+    assert_eq!(names, ROWS);
+    let done = database.health().maintenance;
+    assert_eq!((done.damaged, done.repaired), (1, 1));
+    assert_eq!(fixture.databases.maintenance().repaired, 1);
+    // It goes on as any other.
+    fill_again(&database);
+    assert_eq!(counts(&database), (ROWS, ROWS, rows));
+    assert_eq!(database.maintain().unwrap().pages_scrubbed, 0, "it is new");
+    assert!(database.maintain().unwrap().pages_scrubbed > 0);
+}
+
+fn fill_again(database: &Database) {
+    let fill = database.write::<_, Error, _>(Durability::Disk, |db| {
+        db.execute(
+            "INSERT OR IGNORE INTO t WITH RECURSIVE n(i) AS
+                 (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+             SELECT i, printf('%08d', i) || '0' FROM n",
+            [ROWS],
+        )?;
+        Ok(())
+    });
+    fill.wait().unwrap();
+}
+
+#[test]
+fn whichever_page_is_damaged_a_database_comes_back_by_itself() {
+    let fixture = scrubbing(Duration::MAX);
+    let database = open(&fixture, REPAIR, encryption());
+    fill(&database);
+    let path = database.path().to_owned();
+    fixture.databases.close(&path).unwrap();
+    drop(database);
+    let whole = fs::read(&path).unwrap();
+    let (mut free_count, mut lost_all_count) = (0, 0);
+    for page in 1..=pages_count(&path) {
+        fs::write(&path, &whole).unwrap();
+        spoil(&path, page);
+        let database = open(&fixture, REPAIR, encryption());
+        // As a client's request does, until one has met the damage.
+        let read = database.read::<_, Error>(|db| {
+            let sql = "SELECT count(*) + total(length(x)) FROM t NOT INDEXED";
+            db.query_row(sql, [], |row| row.get::<_, f64>(0))?;
+            let sql = "SELECT count(*) FROM t INDEXED BY sqlite_autoindex_t_1 WHERE x > ''";
+            db.query_row(sql, [], |row| row.get::<_, i64>(0))?;
+            db.query_row("SELECT count(*) FROM named", [], |row| row.get::<_, i64>(0))?;
+            Ok(db.query_row("SELECT count(*) FROM sum", [], |row| row.get::<_, i64>(0))?)
+        });
+        if let Err(error) = read {
+            assert!(error.is_temporary(), "page {page}: {error}");
+            wait_for_repair(&database);
+        } else if !damaged(&path).exists() {
+            // Nobody reads it; it is found by who looks.
+            let found = database.repair_damage().unwrap();
+            assert_eq!(found.is_some(), damaged(&path).exists());
+            free_count += usize::from(found.is_none());
+        }
+        let (rows, names, count) = counts(&database);
+        if damaged(&path).exists() {
+            assert_eq!(count, rows, "page {page}");
+        }
+        // A leaf costs its own rows, and a root those of all its leaves.
+        for count in [rows, names] {
+            lost_all_count += usize::from(count == 0);
+            assert!(count == 0 || count > ROWS / 4, "page {page}: {rows} rows, {names} names");
+        }
+        fixture.databases.close(&path).unwrap();
+        if damaged(&path).exists() {
+            fs::remove_file(damaged(&path)).unwrap();
+        }
+    }
+    assert!(free_count > 10, "{free_count} pages hold nothing");
+    assert_eq!(lost_all_count, 4, "of the first page both tables, and of each root one");
+}
+
+#[test]
+fn a_page_that_holds_nothing_is_not_damaged() {
+    let fixture = scrubbing(Duration::ZERO);
+    let database = open(&fixture, REPAIR, encryption());
+    fill(&database);
+    database.maintain().unwrap();
+    let path = database.path().to_owned();
+    // The last one is a leaf of the list: only the first of it has numbers of others.
+    assert!(database.health().free_pages > 2);
+    spoil(&path, pages_count(&path));
+    database.maintain().unwrap();
+    assert!(!database.health().is_damaged);
+    assert!(!damaged(&path).exists());
+}
+
+#[test]
+fn a_file_that_does_not_open_is_put_aside_once() {
+    let fixture = scrubbing(Duration::MAX);
+    let database = open(&fixture, REPAIR, encryption());
+    fill(&database);
+    let path = database.path().to_owned();
+    fixture.databases.close(&path).unwrap();
+    drop(database);
+    let garbage = vec![0x5a; 3 * PAGE_BYTES];
+    fs::write(&path, &garbage).unwrap();
+    let database = open(&fixture, REPAIR, encryption());
+    assert_eq!(counts(&database), (0, 0, 0));
+    assert_eq!(fs::read(damaged(&path)).unwrap(), garbage);
+    fixture.databases.close(&path).unwrap();
+    drop(database);
+    // Where that has happened before, somebody should look at the disk first.
+    fs::write(&path, &garbage).unwrap();
+    let again = fixture.databases.open(&path, || {
+        crate::options(|options| {
+            options.migrations = MIGRATIONS;
+            options.damage = REPAIR;
+        })
+    });
+    assert!(matches!(again, Err(Error::WrongKey { .. })));
+    assert_eq!(fs::read(&path).unwrap(), garbage);
+}
+
+#[test]
+fn without_a_repair_damage_is_told_and_writes_go_on() {
+    let fixture = scrubbing(Duration::ZERO);
+    let database = open(&fixture, DamagePolicy::Report, Encryption::None);
+    fill(&database);
+    database.maintain().unwrap();
+    let path = database.path().to_owned();
+    spoil(&path, page_of_rows(&database));
+    drop(database.maintain());
+    let health = database.health();
+    assert!(health.is_damaged && !health.refuses_writes);
+    assert!(!damaged(&path).exists());
+    let write = database.write::<_, Error, _>(Durability::Disk, |db| {
+        Ok(db.execute("UPDATE sum SET count = 0", [])?)
+    });
+    assert_eq!(write.wait().unwrap(), 1);
+}
+
+#[test]
+fn how_far_scrubbing_has_come_is_kept_in_the_file() {
+    const MONTH: Duration = Duration::from_hours(30 * 24);
+    let fixture = scrubbing(MONTH);
+    let database = open(&fixture, REPAIR, encryption());
+    fill(&database);
+    assert_eq!(database.maintain().unwrap().pages_scrubbed, 0, "new");
+    let path = database.path().to_owned();
+    let pages = pages_count(&path) as u64;
+    // Ten days ago, at page 5.
+    let set = database.write::<_, Error, _>(Durability::Os, |db| {
+        Ok(db.execute("UPDATE scrub_progress SET next_page = 5, time_s = time_s - 864000", [])?)
+    });
+    assert_eq!(set.wait().unwrap(), 1);
+    fixture.databases.close(&path).unwrap();
+    drop(database);
+    let database = open(&fixture, REPAIR, encryption());
+    let scrubbed = database.maintain().unwrap().pages_scrubbed;
+    assert!(scrubbed.abs_diff(pages.div_ceil(3)) <= 1, "{scrubbed} of {pages}");
+    assert_eq!(database.maintain().unwrap().pages_scrubbed, 0);
+    let next = database.read::<_, Error>(|db| {
+        let sql = "SELECT next_page FROM scrub_progress";
+        Ok(db.query_row(sql, [], |row| row.get::<_, i64>(0))?)
+    });
+    assert_eq!(next.unwrap().cast_unsigned(), 5 + scrubbed);
+}
