@@ -221,15 +221,17 @@ test("everybody can use it: light, dark, and on a phone", async () => {
   await pushingWhile(token, async () => void (await Promise.all(shown)));
 });
 
-test("the page says first that writes are refused, and why", async () => {
+test("the page says first that writes are refused, or files damaged, and why", async () => {
   const page = await signedIn(await here.device());
-  const banner = page.getByRole("region", { name: "Refused writes" });
+  const banner = page.getByRole("region", { name: "Problems" });
   assert.equal(await banner.count(), 0);
   const readiness = {
     ready: false,
     disk_full: true,
     accounts_refuse_writes: false,
     vaults_refusing_writes: 2,
+    accounts_damaged: false,
+    vaults_damaged: 1,
   };
   await page.route("**/v1/admin/overview", async (route) => {
     const answer = await route.fetch();
@@ -239,7 +241,8 @@ test("the page says first that writes are refused, and why", async () => {
   await banner.waitFor();
   const text = (await banner.textContent()) ?? "";
   assert.match(text, /disk of the data directory is full/);
-  assert.match(text, /2 vaults/);
+  assert.match(text, /under 2 vaults/);
+  assert.match(text, /1 vault damaged again/);
   await page.unroute("**/v1/admin/overview");
   await banner.waitFor({ state: "detached" });
 });

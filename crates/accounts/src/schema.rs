@@ -14,7 +14,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Database, Databases, Durability, Encryption, Migration, Options};
+use engine::{DamagePolicy, Database, Databases, Durability, Encryption, Migration, Options};
 use rusqlite::Connection;
 
 use crate::error::Result;
@@ -73,8 +73,13 @@ const CHILDREN: Migration = Migration {
 
 pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> {
     make_data_directory(data)?;
-    let options =
-        || Options { migrations: MIGRATIONS, create: true, ..Options::new(Encryption::None) };
+    let options = || Options {
+        migrations: MIGRATIONS,
+        create: true,
+        // Nobody else has these rows: a backup may.
+        damage: DamagePolicy::Report,
+        ..Options::new(Encryption::None)
+    };
     Ok(databases.open(&data.join(FILE), options)?)
 }
 

@@ -28,3 +28,4 @@ pub mod trie;
 pub mod wire;
 
 pub use gateway::{IDLE_MAX, Settings, router};
+pub use record::repair_record;

@@ -13,7 +13,11 @@
 
 use std::collections::BTreeMap;
 
+use crdt::Timestamp;
 use prost::Message;
+use sync_store::Cause;
+
+use crate::trie::Trie;
 
 /// The version of both records.
 const VERSION: u8 = 1;
@@ -140,6 +144,27 @@ impl Owner {
     }
 }
 
+/// The record of a vault whose messages are these alone: with their trie. Any other record stays.
+pub fn repair_record(record: &[u8], timestamps: &[Timestamp]) -> Result<Vec<u8>, Cause> {
+    let Ok(Some((_, trie))) = Budget::decode_record(record) else { return Ok(record.to_vec()) };
+    if Trie::decode(trie).is_err() {
+        return Ok(record.to_vec());
+    }
+    let mut repaired = Trie::new();
+    for timestamp in timestamps {
+        repaired.insert(*timestamp);
+    }
+    repaired.prune();
+    Ok(with_trie(record, trie, &repaired))
+}
+
+/// A budget's record with another trie than `old`, which are its last bytes.
+pub(crate) fn with_trie(record: &[u8], old: &[u8], new: &Trie) -> Vec<u8> {
+    let mut record = record[..record.len() - old.len()].to_vec();
+    new.encode(&mut record);
+    record
+}
+
 fn after_version(record: &[u8]) -> Result<Option<&[u8]>, DamagedRecord> {
     match record {
         [] => Ok(None),
@@ -257,8 +282,24 @@ mod tests {
         }
 
         #[test]
-        fn an_owner_round_trips(user_id: String, prefs in btree_map(".*", ".*", 0..4)) {
+        fn a_repaired_budget_has_the_trie_of_its_messages(budget in budgets(), trie in tries()) {
+            let timestamp = |ms| Timestamp::new(ms, 0, crdt::Node(7)).unwrap();
+            let timestamps = [1_000, 90_000, 1_753_000_000_000].map(timestamp);
+            let mut expected = Trie::new();
+            timestamps.iter().for_each(|timestamp| expected.insert(*timestamp));
+            expected.prune();
+            let repaired = repair_record(&record(&budget, &trie), &timestamps).unwrap();
+            prop_assert_eq!(repaired, record(&budget, &expected));
+        }
+
+        #[test]
+        fn an_owner_round_trips(
+            user_id in "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+            prefs in btree_map(".*", ".*", 0..4),
+        ) {
             let owner = Owner { user_id, prefs };
+            let record = owner.encode_record();
+            prop_assert_eq!(repair_record(&record, &[]).unwrap(), record, "it has no messages");
             prop_assert_eq!(Owner::decode_record(&owner.encode_record()), Ok(Some(owner)));
         }
 

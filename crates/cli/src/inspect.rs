@@ -6,7 +6,7 @@ use accounts::{Login, Unlocked};
 use clap::Args;
 use doctor::holders;
 use serde_json::{Value, json};
-use sync_store::{State, Storage, Vault};
+use sync_store::{State, Storage, Vault, VaultDamage};
 
 use crate::account::{House, Subject};
 use crate::key::KeySource;
@@ -16,13 +16,18 @@ use crate::status;
 /// Show what is in a tracked file; or in an account's vault, and in those that belong to it.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren inspect a.db\n  \
-                        warren inspect --login ada --data ./data --verify")]
+                        warren inspect --login ada --data ./data --verify\n  \
+                        warren inspect --login ada --data ./data --repair")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     subject: Subject,
     /// Recompute the vaults' fingerprints from their messages; rebuild those that are wrong.
     #[arg(long, requires = "login")]
     verify: bool,
+    /// Read all pages of the vaults. One that is damaged is put aside, as NAME.damaged, and made
+    /// anew with what can be read; devices send the rest. Stop the server first.
+    #[arg(long, requires = "login")]
+    repair: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
@@ -79,6 +84,8 @@ fn replica(path: &Path, key: &KeySource, output: Output) -> anyhow::Result<()> {
 fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     let (house, unlocked) = arguments.subject.unlock()?;
     let login = &unlocked.login;
+    let repaired = arguments.repair.then(|| repair(arguments, &house, &unlocked, output));
+    let repaired = repaired.transpose()?;
     let vault = house.vaults.open(&unlocked)?;
     let status = house.wait(vault.status())?;
     let State { cursor, bytes, fingerprint } = status.state;
@@ -96,11 +103,40 @@ fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     value["cursor"] = cursor.into();
     value["clients"] = status.clients_count.into();
     value["verified"] = verified.into();
+    value["repaired"] = repaired.into();
     let children = house.children(&unlocked)?;
     let children =
         children.iter().map(|unlocked| child(&house, unlocked, arguments.verify, output));
     value["children"] = children.collect::<anyhow::Result<_>>()?;
     output.value(&value)
+}
+
+/// Looks at the files of the account's vaults, and repairs what is damaged. Returns what was.
+fn repair(
+    arguments: &Arguments,
+    house: &House,
+    unlocked: &Unlocked,
+    output: Output,
+) -> anyhow::Result<Vec<Value>> {
+    let _lock = arguments.subject.place.lock("warren inspect --repair")?;
+    let files = house.files.clone().repairing(actual::repair_record);
+    let mut vaults = vec![unlocked.clone()];
+    vaults.extend(house.children(unlocked)?);
+    let mut damages = Vec::new();
+    for unlocked in vaults {
+        let path = house.vault_path(&unlocked.vault)?;
+        let Some(VaultDamage { found, put_aside }) = files.repair(&unlocked)? else {
+            output.line(format_args!("{}: all pages read back as written", path.display()));
+            continue;
+        };
+        let (path, put_aside) = (path.display().to_string(), put_aside.display().to_string());
+        output.line(format_args!(
+            "{path} was damaged: {found}. It is {put_aside} now; what could be read of it is in \
+             the new file, and devices send what is missing when they sync."
+        ));
+        damages.push(json!({"path": path, "found": found, "put_aside": put_aside}));
+    }
+    Ok(damages)
 }
 
 /// A vault that belongs to the account.

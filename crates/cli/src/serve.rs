@@ -64,6 +64,10 @@ pub(crate) struct Arguments {
     /// many as the system's limit on open files leaves room for]
     #[arg(long, value_name = "COUNT")]
     connections_max: Option<usize>,
+    /// Days in which all pages of a vault are read once, a part at a time when it is idle, to see
+    /// whether they are damaged; 0: all of them each time.
+    #[arg(long, default_value_t = 30, value_name = "DAYS")]
+    scrub_days: u32,
     #[command(flatten)]
     limits: Limits,
     /// What to log: error, warn, info, debug, trace; or by module, as in `warn,server=debug`.
@@ -130,6 +134,7 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
         defaults.databases.open_count_max,
     )?;
     let Limits { messages, bytes, devices } = arguments.limits;
+    let scrub_time = Duration::from_hours(24 * u64::from(arguments.scrub_days));
     let admin_token = arguments.admin_token_file.as_deref().map(first_line).transpose()?;
     let config = Config {
         listen: arguments.listen,
@@ -148,6 +153,8 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
             bytes_max: bytes.unwrap_or(u64::MAX),
             clients_max: devices,
         },
+        databases: engine::Limits { scrub_time, ..defaults.databases },
+        repair_record: ::actual::repair_record,
         ..defaults
     };
     Ok((config, arguments.actual))

@@ -14,6 +14,7 @@
 //!   `database/repair.rs`.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,8 +25,12 @@ use crate::clock;
 use crate::compact::quick_check;
 use crate::error::{Error, Result, is_damage, sqlite};
 
+/// Puts right what depends on rows that are missing, in the transaction that has carried the others
+/// over. It may run more than once.
+pub type FinishRepair = Arc<dyn Fn(&Connection) -> Result<()> + Send + Sync>;
+
 /// What is done about damage to a database.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Default)]
 pub enum DamagePolicy {
     /// Nobody looks for it.
     #[default]
@@ -34,17 +39,26 @@ pub enum DamagePolicy {
     /// the log and in [`Health::is_damaged`](crate::Health::is_damaged).
     Report,
     /// The same; and the file is put aside, as `NAME.damaged`, and what of it can be read goes into
-    /// a new one with the schema of the migrations. Then the function is called, with a connection
-    /// inside a transaction, to put right what depends on rows that are missing.
+    /// a new one with the schema of the migrations.
     ///
     /// So is a file that does not open with its key: the key must be known to be the right one.
     /// While there is a `NAME.damaged` from before, damage is only reported.
-    Repair(fn(&Connection) -> Result<()>),
+    Repair(FinishRepair),
 }
 
 impl DamagePolicy {
-    pub(crate) fn looks(self) -> bool {
+    pub(crate) fn looks(&self) -> bool {
         !matches!(self, Self::Ignore)
+    }
+}
+
+impl fmt::Debug for DamagePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ignore => "Ignore",
+            Self::Report => "Report",
+            Self::Repair(_) => "Repair",
+        })
     }
 }
 

@@ -173,7 +173,7 @@ impl Database {
             migrate::migrate(&mut opened.connection, migrations)?;
             Ok::<_, Error>(opened)
         };
-        let opened = match (open(), damage) {
+        let opened = match (open(), &damage) {
             (Err(error), DamagePolicy::Repair(finish)) if error.is_damage() => {
                 let repair =
                     Repair { path: &path, encryption: &encryption, profile, migrations, finish };

@@ -103,6 +103,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The program that owns the rows could not complete a repair. Nothing was put aside.
+    #[error("completing a repair: {source}")]
+    Application {
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The transaction's closure panicked. It was rolled back alone.
     #[error("the transaction panicked")]
     Panicked,

@@ -14,9 +14,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
-
 use crate::compact::{Copy, DAMAGED_SUFFIX, beside};
+use crate::damage::FinishRepair;
 use crate::error::{Error, Result, io};
 use crate::migrate::{self, Migration};
 use crate::open::{self, Encryption};
@@ -30,13 +29,13 @@ pub(crate) struct Repair<'a> {
     pub(crate) encryption: &'a Encryption,
     pub(crate) profile: &'a Profile,
     pub(crate) migrations: &'a [Migration],
-    pub(crate) finish: fn(&Connection) -> Result<()>,
+    pub(crate) finish: &'a FinishRepair,
 }
 
 impl Repair<'_> {
     /// Whether a damaged file may be put aside: none was before.
     pub(crate) fn is_possible(path: &Path) -> bool {
-        !damaged(path).exists()
+        !damaged_path(path).exists()
     }
 
     /// Nobody has the file open. [`Error::Busy`] if another process has.
@@ -50,7 +49,7 @@ impl Repair<'_> {
         sync_directory(path)?;
         let Salvaged { rows_count, gaps_count } = salvaged;
         tracing::warn!(
-            path = %path.display(), put_aside = %damaged(path).display(), rows_count, gaps_count,
+            path = %path.display(), put_aside = %damaged_path(path).display(), rows_count, gaps_count,
             "a damaged database was put aside, and what could be read of it carried over"
         );
         Ok(())
@@ -65,7 +64,7 @@ impl Repair<'_> {
         migrate::migrate(&mut target, migrations)?;
         let source = cipher.and_then(|cipher| open::open_damaged(path, encryption, cipher));
         let salvaged = match source {
-            Ok(source) => salvage(&source, &target, finish)?,
+            Ok(source) => salvage(&source, &target, |db| finish(db))?,
             Err(error) if error.is_damage() => Salvaged { rows_count: 0, gaps_count: 1 },
             Err(error) => return Err(error),
         };
@@ -75,7 +74,7 @@ impl Repair<'_> {
 
     fn put_aside(&self) -> Result<()> {
         let path = self.path;
-        let aside = damaged(path);
+        let aside = damaged_path(path);
         // Where a file system has no second names, a copy does.
         if let Err(error) = fs::hard_link(path, &aside) {
             if error.kind() == ErrorKind::AlreadyExists {
@@ -93,6 +92,7 @@ impl Repair<'_> {
     }
 }
 
-fn damaged(path: &Path) -> PathBuf {
+/// Where a database's file is put when it is damaged.
+pub fn damaged_path(path: &Path) -> PathBuf {
     beside(path, DAMAGED_SUFFIX)
 }

@@ -63,7 +63,10 @@ impl App {
         databases.keep_reserve(config.data.join("reserve"), RESERVE_BYTES)?;
         let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
         let accounts = accounts.with_clients_max(config.limits.clients_max);
-        let files = || Files::new(Arc::clone(&databases), config.data.clone());
+        let files = || {
+            let files = Files::new(Arc::clone(&databases), config.data.clone());
+            files.repairing(config.repair_record)
+        };
         let vaults = postgres.map_or_else(|| Vaults::Files(files()), Vaults::Postgres);
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let turns = |count| Arc::new(Semaphore::new(count));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use accounts::{CLIENTS_COUNT_DEFAULT, KdfCost};
 use subtle::ConstantTimeEq;
+use sync_store::RepairRecord;
 use zeroize::Zeroizing;
 
 use crate::origin::Origin;
@@ -47,6 +48,8 @@ pub struct Config {
     pub kdf: KdfCost,
     /// Open vaults, their memory, and the threads that write.
     pub databases: engine::Limits,
+    /// What the records of gateways are made anew with, in vaults that were damaged.
+    pub repair_record: RepairRecord,
 }
 
 impl Default for Config {
@@ -69,6 +72,7 @@ impl Default for Config {
             limits: Limits::default(),
             kdf: KdfCost::DEFAULT,
             databases: engine::Limits::default(),
+            repair_record: |record, _| Ok(record.to_vec()),
         }
     }
 }

@@ -85,7 +85,9 @@ impl Metrics {
         self.set("warren_databases_open", app.databases.open_count());
         self.set("warren_cache_bytes", app.databases.cache_bytes());
         self.set("warren_listeners", app.listeners.count());
-        let Readiness { disk_full, accounts_refuse_writes, .. } = Readiness::of(app);
+        let readiness = Readiness::of(app);
+        let Readiness { disk_full, accounts_refuse_writes, accounts_damaged, .. } = readiness;
+        self.set("warren_accounts_damaged", accounts_damaged.into());
         self.set("warren_disk_full", disk_full.into());
         self.set("warren_accounts_refuse_writes", accounts_refuse_writes.into());
         self.set_totals(app.databases.totals());
@@ -116,6 +118,9 @@ impl Metrics {
             counter!("warren_maintenance_wals_truncated_total").absolute(done.truncated);
             counter!("warren_maintenance_pages_returned_total").absolute(done.pages_returned);
             counter!("warren_maintenance_compacted_total").absolute(done.compacted);
+            counter!("warren_maintenance_pages_scrubbed_total").absolute(done.pages_scrubbed);
+            counter!("warren_files_damaged_total").absolute(done.damaged);
+            counter!("warren_files_repaired_total").absolute(done.repaired);
         });
     }
 

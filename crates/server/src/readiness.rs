@@ -22,6 +22,11 @@ pub(crate) struct Readiness {
     pub(crate) accounts_refuse_writes: bool,
     /// Open vaults whose disk failed, and that have not recovered.
     pub(crate) vaults_refusing_writes: usize,
+    /// The accounts' file does not read back as it was written. It is used all the same: restore it
+    /// from a backup.
+    pub(crate) accounts_damaged: bool,
+    /// Open vaults that are damaged and were not repaired, because that has happened before.
+    pub(crate) vaults_damaged: usize,
 }
 
 impl Readiness {
@@ -33,6 +38,15 @@ impl Readiness {
         let disk_full = app.is_disk_full();
         let is_share = vaults_refusing_writes * VAULTS_PER_REFUSING > app.databases.open_count();
         let ready = !disk_full && !accounts_refuse_writes && !is_share;
-        Self { ready, disk_full, accounts_refuse_writes, vaults_refusing_writes }
+        let damaged = app.databases.damaged();
+        let vaults_damaged = damaged.iter().filter(|path| is_vault(path)).count();
+        Self {
+            ready,
+            disk_full,
+            accounts_refuse_writes,
+            vaults_refusing_writes,
+            accounts_damaged: damaged.len() > vaults_damaged,
+            vaults_damaged,
+        }
     }
 }

@@ -22,6 +22,10 @@ use crate::error::{Cause, Result};
 /// ([`crate::Error::Declined`]).
 pub type Amend = Arc<dyn Fn(&[u8], &[Timestamp]) -> Result<Vec<u8>, Cause> + Send + Sync>;
 
+/// Makes the record anew that stood beside other messages: given the record, and the timestamps of
+/// all messages that are there, in order. A record that does not depend on messages stays.
+pub type RepairRecord = fn(&[u8], &[Timestamp]) -> Result<Vec<u8>, Cause>;
+
 /// The part of a vault that gateways use.
 #[async_trait]
 pub trait GatewayStore: Send + Sync {

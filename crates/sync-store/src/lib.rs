@@ -35,11 +35,13 @@ pub use batch::Batch;
 pub use client::{Client, Seen};
 pub use data_lock::DataLock;
 pub use error::{Cause, Error, Result, TIMESTAMPS_NAMED_MAX};
-pub use gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, WholeBlob};
+pub use gateway::{
+    Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, RepairRecord, WholeBlob,
+};
 
 pub use postgres::{Postgres, plproxy_sql, schema_sql};
 pub use reconcile::{Claim, Finding, Holds, reconcile};
-pub use sqlite::{APPLICATION_ID, FileSizes, Files};
+pub use sqlite::{APPLICATION_ID, FileSizes, Files, VaultDamage};
 pub use store::{
     Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
 };

@@ -9,6 +9,7 @@ mod clients;
 mod files;
 mod gateway;
 mod messages;
+mod repair;
 mod schema;
 mod sizes;
 mod windows;
@@ -24,6 +25,7 @@ use rusqlite::Connection;
 use tokio::task::spawn_blocking;
 
 pub use self::files::Files;
+pub use self::repair::VaultDamage;
 pub use self::schema::APPLICATION_ID;
 pub use self::sizes::FileSizes;
 use crate::batch::Batch;

@@ -16,6 +16,7 @@ export interface Overview {
   readonly files: Files | null;
   readonly open: Open;
   readonly readiness: Readiness;
+  readonly maintenance: { readonly repaired: number };
   readonly connections: number;
   readonly connections_max: number;
   readonly listeners: number;
@@ -50,6 +51,8 @@ export interface Readiness {
   readonly disk_full: boolean;
   readonly accounts_refuse_writes: boolean;
   readonly vaults_refusing_writes: number;
+  readonly accounts_damaged: boolean;
+  readonly vaults_damaged: number;
 }
 
 /** `counts[i]` syncs took no longer than `bounds_s[i]`; the last one, longer than all bounds. */

@@ -73,7 +73,7 @@ function Dashboard({ session, overview }: DashboardProps): JSX.Element {
         </button>
       </header>
       {standing.kind === "away" && <Away standing={standing} onRetry={retry} />}
-      <RefusedWrites readiness={overview.readiness} />
+      <Problems readiness={overview.readiness} repaired={overview.maintenance.repaired} />
       <main class={isLive ? "" : "stale"}>
         <h1 class="hidden">How the server is</h1>
         <Tiles overview={overview} />
@@ -85,25 +85,38 @@ function Dashboard({ session, overview }: DashboardProps): JSX.Element {
   );
 }
 
-interface RefusedWritesProps {
+interface ProblemsProps {
   readonly readiness: Readiness;
+  /** Damaged vaults that were put aside. */
+  readonly repaired: number;
 }
 
-/** What the operator must see before all else: that writes are refused, and why. */
-function RefusedWrites({ readiness }: RefusedWritesProps): JSX.Element | null {
+const vaultsOf = (number: number): string => `${count(number)} ${number === 1 ? "vault" : "vaults"}`;
+
+/** What the operator must see before all else: that writes are refused, or a file is damaged. */
+function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
   const vaults = readiness.vaults_refusing_writes;
+  const damaged = readiness.vaults_damaged;
   const reasons = [
     readiness.disk_full &&
       "The disk of the data directory is full: nothing new is stored until there is room.",
     readiness.accounts_refuse_writes &&
       "The disk failed under the accounts’ file: no device can be added until it has recovered.",
     vaults > 0 &&
-      `The disk failed under ${count(vaults)} ${vaults === 1 ? "vault" : "vaults"}: ` +
+      `The disk failed under ${vaultsOf(vaults)}: ` +
         "no writes there until they have recovered. The log and /metrics name them.",
+    readiness.accounts_damaged &&
+      "The accounts’ file is damaged: restore it from a backup, and have a look at the disk.",
+    damaged > 0 &&
+      `${vaultsOf(damaged)} damaged again, and not repaired: the log names them. ` +
+        "Have a look at the disk, move the older .damaged file away, and run warren inspect --repair.",
+    repaired > 0 &&
+      `${vaultsOf(repaired)} damaged and made anew; devices send what is missing. ` +
+        "The log names the .damaged files that were put aside. Have a look at the disk.",
   ].filter((reason) => reason !== false);
   if (reasons.length === 0) return null;
   return (
-    <section class="banner warn" aria-label="Refused writes">
+    <section class="banner warn" aria-label="Problems">
       <div role="alert">
         {reasons.map((reason) => (
           <p key={reason}>{reason}</p>

@@ -24,7 +24,7 @@ use crate::gateway::budget::{check_sync, is_id};
 use crate::gateway::fault::Fault;
 use crate::gateway::form::{raw, read};
 use crate::gateway::session::token;
-use crate::record::Budget;
+use crate::record::{Budget, with_trie};
 use crate::since;
 use crate::trie::Trie;
 use crate::wire::{SYNC_MEDIA_TYPE, SyncRequest, put_merkle, put_message};
@@ -178,15 +178,12 @@ fn amend(asked: Asked) -> Amend {
         if fresh.is_empty() {
             return Ok(record.to_vec());
         }
-        let header = record.len() - trie.len();
-        let mut trie = Trie::decode(trie)?;
+        let mut amended = Trie::decode(trie)?;
         for timestamp in fresh {
-            trie.insert(*timestamp);
+            amended.insert(*timestamp);
         }
-        trie.prune();
-        let mut record = record[..header].to_vec();
-        trie.encode(&mut record);
-        Ok(record)
+        amended.prune();
+        Ok(with_trie(record, trie, &amended))
     })
 }
 

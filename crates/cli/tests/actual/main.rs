@@ -9,6 +9,7 @@ mod answers;
 mod cases;
 mod client;
 mod compare;
+mod damage;
 mod flows;
 #[path = "../e2e/hex.rs"]
 mod hex;
@@ -24,6 +25,8 @@ mod proxy;
 mod recorded;
 mod report;
 mod restarted;
+#[path = "../faults/spoil.rs"]
+mod spoil;
 mod switch;
 mod target;
 mod web;

@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod backups;
+mod damage;
 mod disk;
 mod full_disk;
 mod injection;
@@ -19,6 +20,7 @@ mod random;
 mod rig;
 mod scenarios;
 mod shim;
+mod spoil;
 
 use crate::power_loss::{DeviceTrace, ServerTrace, lose_power_after_a_failed_flush};
 use crate::random::Random;

@@ -100,6 +100,7 @@ impl Database {
         // What follows gives room back, where this may have failed for want of it.
         let optimised = self.optimise(&db).map(|is_optimised| done.is_optimised = is_optimised);
         self.scrub(&db, batches, done)?;
+        self.check_unpoisoned()?;
         let pages = self.measure_on(&db)?;
         match shrinking(pages, self.means(&db)?) {
             // What is damaged is not written anew as if it were whole.

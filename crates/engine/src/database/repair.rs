@@ -37,7 +37,7 @@ impl Database {
     /// Nobody has the file open.
     pub(super) fn repair(&self) -> Result<()> {
         let Self { path, encryption, profile, migrations, surroundings, .. } = self;
-        let DamagePolicy::Repair(finish) = self.damage.policy else { return Ok(()) };
+        let DamagePolicy::Repair(finish) = &self.damage.policy else { return Ok(()) };
         let directory = DirectoryLock::alone(path, clock::now() + SNAPSHOT_AGE_MAX)?;
         if self.is_still_damaged()? {
             Repair { path, encryption, profile, migrations, finish }.run(&directory)?;

@@ -118,7 +118,7 @@ impl Database {
         self.maintenance.counters.add_damaged();
         self.surroundings.maintained.add_damaged();
         self.damage.set_found(Some(found.as_str().into()));
-        match self.damage.policy {
+        match &self.damage.policy {
             DamagePolicy::Repair(_) if Repair::is_possible(&self.path) => {
                 self.poison.set(format!("damaged: {found}").into());
                 tracing::error!(%path, found, "a database is damaged, and will be repaired");

@@ -56,6 +56,13 @@ impl Databases {
             .collect()
     }
 
+    /// The open databases of which something does not read back as it was written, and that nothing
+    /// has repaired.
+    pub fn damaged(&self) -> Vec<PathBuf> {
+        let health = self.health();
+        health.into_iter().filter(|(_, health)| health.is_damaged).map(|(path, _)| path).collect()
+    }
+
     /// Whether the disk is full: a write found it so, and there is not enough room again. Whoever
     /// stores new data should refuse to, so that the reserve serves checkpoints and deletions.
     /// Always false unless a reserve is kept.

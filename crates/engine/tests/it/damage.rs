@@ -24,10 +24,12 @@ const MIGRATIONS: &[Migration] = &[Migration {
           INSERT INTO sum VALUES (1, 0)",
 }];
 
-const REPAIR: DamagePolicy = DamagePolicy::Repair(|db| {
-    db.execute("UPDATE sum SET count = (SELECT count(*) FROM t)", [])?;
-    Ok(())
-});
+fn repair() -> DamagePolicy {
+    DamagePolicy::Repair(Arc::new(|db| {
+        db.execute("UPDATE sum SET count = (SELECT count(*) FROM t)", [])?;
+        Ok(())
+    }))
+}
 
 fn scrubbing(scrub_time: Duration) -> Fixture {
     fixture_with(Limits {
@@ -66,7 +68,7 @@ fn fill(database: &Database) {
     fill.wait().unwrap();
 }
 
-/// What is there: rows, names, and the count that `REPAIR` puts right.
+/// What is there: rows, names, and the count that `repair` puts right.
 fn counts(database: &Database) -> (i64, i64, i64) {
     let read = database.read::<_, Error>(|db| {
         let check: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
@@ -123,7 +125,7 @@ fn wait_for_repair(database: &Database) {
 #[test]
 fn scrubbing_finds_damage_and_the_rows_that_can_be_read_are_carried_over() {
     let fixture = scrubbing(Duration::ZERO);
-    let database = open(&fixture, REPAIR, encryption());
+    let database = open(&fixture, repair(), encryption());
     fill(&database);
     // Begins its count, and moves everything into the file.
     database.maintain().unwrap();
@@ -170,7 +172,7 @@ fn fill_again(database: &Database) {
 #[test]
 fn whichever_page_is_damaged_a_database_comes_back_by_itself() {
     let fixture = scrubbing(Duration::MAX);
-    let database = open(&fixture, REPAIR, encryption());
+    let database = open(&fixture, repair(), encryption());
     fill(&database);
     let path = database.path().to_owned();
     fixture.databases.close(&path).unwrap();
@@ -180,7 +182,7 @@ fn whichever_page_is_damaged_a_database_comes_back_by_itself() {
     for page in 1..=pages_count(&path) {
         fs::write(&path, &whole).unwrap();
         spoil(&path, page);
-        let database = open(&fixture, REPAIR, encryption());
+        let database = open(&fixture, repair(), encryption());
         // As a client's request does, until one has met the damage.
         let read = database.read::<_, Error>(|db| {
             let sql = "SELECT count(*) + total(length(x)) FROM t NOT INDEXED";
@@ -220,7 +222,7 @@ fn whichever_page_is_damaged_a_database_comes_back_by_itself() {
 #[test]
 fn a_page_that_holds_nothing_is_not_damaged() {
     let fixture = scrubbing(Duration::ZERO);
-    let database = open(&fixture, REPAIR, encryption());
+    let database = open(&fixture, repair(), encryption());
     fill(&database);
     database.maintain().unwrap();
     let path = database.path().to_owned();
@@ -235,14 +237,14 @@ fn a_page_that_holds_nothing_is_not_damaged() {
 #[test]
 fn a_file_that_does_not_open_is_put_aside_once() {
     let fixture = scrubbing(Duration::MAX);
-    let database = open(&fixture, REPAIR, encryption());
+    let database = open(&fixture, repair(), encryption());
     fill(&database);
     let path = database.path().to_owned();
     fixture.databases.close(&path).unwrap();
     drop(database);
     let garbage = vec![0x5a; 3 * PAGE_BYTES];
     fs::write(&path, &garbage).unwrap();
-    let database = open(&fixture, REPAIR, encryption());
+    let database = open(&fixture, repair(), encryption());
     assert_eq!(counts(&database), (0, 0, 0));
     assert_eq!(fs::read(damaged(&path)).unwrap(), garbage);
     fixture.databases.close(&path).unwrap();
@@ -252,7 +254,7 @@ fn a_file_that_does_not_open_is_put_aside_once() {
     let again = fixture.databases.open(&path, || {
         crate::options(|options| {
             options.migrations = MIGRATIONS;
-            options.damage = REPAIR;
+            options.damage = repair();
         })
     });
     assert!(matches!(again, Err(Error::WrongKey { .. })));
@@ -281,7 +283,7 @@ fn without_a_repair_damage_is_told_and_writes_go_on() {
 fn how_far_scrubbing_has_come_is_kept_in_the_file() {
     const MONTH: Duration = Duration::from_hours(30 * 24);
     let fixture = scrubbing(MONTH);
-    let database = open(&fixture, REPAIR, encryption());
+    let database = open(&fixture, repair(), encryption());
     fill(&database);
     assert_eq!(database.maintain().unwrap().pages_scrubbed, 0, "new");
     let path = database.path().to_owned();
@@ -293,7 +295,7 @@ fn how_far_scrubbing_has_come_is_kept_in_the_file() {
     assert_eq!(set.wait().unwrap(), 1);
     fixture.databases.close(&path).unwrap();
     drop(database);
-    let database = open(&fixture, REPAIR, encryption());
+    let database = open(&fixture, repair(), encryption());
     let scrubbed = database.maintain().unwrap().pages_scrubbed;
     assert!(scrubbed.abs_diff(pages.div_ceil(3)) <= 1, "{scrubbed} of {pages}");
     assert_eq!(database.maintain().unwrap().pages_scrubbed, 0);

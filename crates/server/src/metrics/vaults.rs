@@ -24,7 +24,7 @@ struct Figure<T> {
 }
 
 /// What adds up.
-const SUMS: [Figure<u64>; 4] = [
+const SUMS: [Figure<u64>; 5] = [
     Figure {
         name: "file_bytes",
         help: "Size of the files.",
@@ -40,6 +40,11 @@ const SUMS: [Figure<u64>; 4] = [
         name: "refusing_writes",
         help: "Vaults that take no writes until they have recovered from a failure of the disk.",
         of: |health| health.refuses_writes.into(),
+    },
+    Figure {
+        name: "damaged",
+        help: "Vaults of which pages do not read back as they were written, and that were not repaired.",
+        of: |health| health.is_damaged.into(),
     },
 ];
 
@@ -126,6 +131,7 @@ mod tests {
             wal_bytes,
             longest_read: Duration::from_millis(wal_bytes),
             refuses_writes: wal_bytes == 7,
+            is_damaged: wal_bytes == 7,
             maintenance: MaintenanceStats::default(),
             maintenance_age: None,
         }
@@ -147,6 +153,7 @@ mod tests {
             "warren_vaults_fragmentation_ratio_max 0.99",
             "warren_vaults_longest_read_seconds_max 0.249",
             "warren_vaults_refusing_writes 1",
+            "warren_vaults_damaged 1",
             r#"warren_vault_refuses_writes{vault="00000000000000000000000000000007"} 1"#,
             r#"warren_vault_wal_bytes{vault="000000000000000000000000000000f9"} 249"#,
             r#"warren_vault_wal_bytes{vault="00000000000000000000000000000096"} 150"#,

@@ -2,6 +2,7 @@
 //!
 //! # Invariants
 //! - A vault opens with the key that its user's password or token unwrapped, never with another.
+//! - Only a server, or who has the data directory for himself, repairs damaged vaults.
 //!
 //! # Not here
 //! - Which vaults are open, and for how long → `engine::Databases`.
@@ -11,12 +12,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accounts::VaultId;
-use engine::{Databases, Encryption, Key, Options, SIDE_FILES};
+use accounts::{Unlocked, VaultId};
+use engine::{
+    DamagePolicy, Database, Databases, Encryption, Key, Options, SIDE_FILES, damaged_path,
+};
 
 use crate::error::{Error, Result};
+use crate::gateway::RepairRecord;
 use crate::sqlite::schema::MIGRATIONS;
-use crate::sqlite::{SqliteStore, blocking};
+use crate::sqlite::{SqliteStore, VaultDamage, blocking, repair};
 use crate::store::Vault;
 
 /// The vaults under one data directory.
@@ -24,11 +28,34 @@ use crate::store::Vault;
 pub struct Files {
     databases: Arc<Databases>,
     pub(super) data: PathBuf,
+    damage: DamagePolicy,
 }
 
 impl Files {
     pub fn new(databases: Arc<Databases>, data: PathBuf) -> Self {
-        Self { databases, data }
+        Self { databases, data, damage: DamagePolicy::Report }
+    }
+
+    /// Vaults that are found damaged are put aside and made anew, with what can be read of them.
+    pub fn repairing(self, repair_record: RepairRecord) -> Self {
+        Self { damage: repair::policy(repair_record), ..self }
+    }
+
+    /// Looks at the whole file of a vault, and repairs it if it is damaged. Blocks.
+    ///
+    /// [`engine::Error::PutAsideBefore`] if that has happened before; [`engine::Error::Busy`] if
+    /// another program has the file open.
+    pub fn repair(&self, unlocked: &Unlocked) -> Result<Option<VaultDamage>> {
+        let path = unlocked.vault.path(&self.data);
+        let put_aside = damaged_path(&path);
+        let was_there = put_aside.exists();
+        let database = self.open_database::<Error>(&path, || Ok(unlocked.key.clone()))?;
+        let found = if put_aside.exists() && !was_there {
+            Some("it does not open".to_owned())
+        } else {
+            database.repair_damage()?
+        };
+        Ok(found.map(|found| VaultDamage { found, put_aside }))
     }
 
     /// [`crate::Vaults::open_with`]
@@ -37,14 +64,23 @@ impl Files {
         vault: &VaultId,
         key: impl FnOnce() -> Result<Key, E>,
     ) -> Result<Vault, E> {
-        let path = vault.path(&self.data);
-        create_directory(directory_of(&path))?;
+        let database = self.open_database(&vault.path(&self.data), key)?;
+        Ok(Arc::new(SqliteStore::new(database)))
+    }
+
+    fn open_database<E: From<Error>>(
+        &self,
+        path: &Path,
+        key: impl FnOnce() -> Result<Key, E>,
+    ) -> Result<Arc<Database>, E> {
+        create_directory(directory_of(path))?;
         let mut refused = None;
         let options = || match key() {
             Ok(key) => Options {
                 is_sole_writer: true,
                 migrations: MIGRATIONS,
                 create: true,
+                damage: self.damage.clone(),
                 ..Options::new(Encryption::Key { key, cipher: None })
             },
             // The engine has no way to take an error here; without a key it opens and creates
@@ -54,10 +90,10 @@ impl Files {
                 Options::new(Encryption::None)
             }
         };
-        let opened = self.databases.open(&path, options);
+        let opened = self.databases.open(path, options);
         match refused {
             Some(error) => Err(error),
-            None => Ok(Arc::new(SqliteStore::new(opened.map_err(Error::from)?))),
+            None => Ok(opened.map_err(Error::from)?),
         }
     }
 

@@ -166,12 +166,12 @@ fn recorded(db: &Connection) -> Result<Recorded> {
     Ok(Recorded { cursor: messages::state(db)?.cursor, record: record(db)?.into() })
 }
 
-fn record(db: &Connection) -> Result<Vec<u8>> {
+pub(super) fn record(db: &Connection) -> Result<Vec<u8>> {
     let mut statement = db.prepare_cached("SELECT content FROM record")?;
     Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or_default())
 }
 
-fn write_record(db: &Connection, record: &[u8]) -> Result<()> {
+pub(super) fn write_record(db: &Connection, record: &[u8]) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO record (id, content) VALUES (1, ?1)";
     db.prepare_cached(sql)?.execute([record])?;
     Ok(())

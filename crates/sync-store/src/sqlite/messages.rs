@@ -171,6 +171,13 @@ pub(super) fn page(
     Ok(Page { messages: slices(contents, &ends), cursor: last, more: last < newest, fingerprint })
 }
 
+/// Those of all messages, in order.
+pub(super) fn timestamps(db: &Connection) -> Result<Vec<Timestamp>> {
+    let mut statement = db.prepare("SELECT timestamp FROM message ORDER BY timestamp")?;
+    let timestamps = statement.query_map([], |row| timestamp(row, 0))?;
+    Ok(timestamps.collect::<rusqlite::Result<_>>()?)
+}
+
 pub(super) fn slices(contents: Vec<u8>, ends: &[(Timestamp, usize)]) -> Vec<Message> {
     let contents = Bytes::from(contents);
     let mut start = 0;

@@ -49,6 +49,8 @@ pub(super) struct MaintenanceReport {
     wals_truncated: u64,
     pages_returned: u64,
     compacted: u64,
+    /// Pages read to see whether they are damaged.
+    pages_scrubbed: u64,
     /// Of the files that were looked after, with their WALs.
     bytes_before: u64,
     bytes_after: u64,
@@ -131,12 +133,20 @@ impl MaintenanceReport {
     fn add(&mut self, database: &Database) {
         let bytes_before = bytes(database);
         match database.maintain() {
-            Ok(Maintained { is_optimised, pages_returned, is_compacted, is_truncated }) => {
+            Ok(done) => {
+                let Maintained {
+                    is_optimised,
+                    pages_returned,
+                    is_compacted,
+                    is_truncated,
+                    pages_scrubbed,
+                } = done;
                 self.files += 1;
                 self.optimised += u64::from(is_optimised);
                 self.wals_truncated += u64::from(is_truncated);
                 self.pages_returned += pages_returned;
                 self.compacted += u64::from(is_compacted);
+                self.pages_scrubbed += pages_scrubbed;
                 self.bytes_before += bytes_before;
                 self.bytes_after += bytes(database);
             }

@@ -131,6 +131,12 @@ struct Maintenance {
     wals_truncated: u64,
     pages_returned: u64,
     compacted: u64,
+    /// Pages read to see whether they are damaged.
+    pages_scrubbed: u64,
+    /// Times that a file was found damaged.
+    damaged: u64,
+    /// Damaged vaults that were put aside and made anew.
+    repaired: u64,
 }
 
 refusals!(OverviewRefusals: OPERATOR, []);
@@ -217,7 +223,25 @@ impl From<Totals> for Transactions {
 
 impl From<MaintenanceStats> for Maintenance {
     fn from(done: MaintenanceStats) -> Self {
-        let MaintenanceStats { runs, optimised, truncated, pages_returned, compacted } = done;
-        Self { runs, optimised, wals_truncated: truncated, pages_returned, compacted }
+        let MaintenanceStats {
+            runs,
+            optimised,
+            truncated: wals_truncated,
+            pages_returned,
+            compacted,
+            pages_scrubbed,
+            damaged,
+            repaired,
+        } = done;
+        Self {
+            runs,
+            optimised,
+            wals_truncated,
+            pages_returned,
+            compacted,
+            pages_scrubbed,
+            damaged,
+            repaired,
+        }
     }
 }

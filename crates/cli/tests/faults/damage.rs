@@ -1,0 +1,215 @@
+//! Vaults of which something does not read back as it was written: they are noticed and made anew,
+//! and devices fill in what is missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::rig::{ADMIN, Ledger, Server, send, warren};
+use crate::scenarios::{prepare_account, prepare_files};
+use crate::spoil::{damaged, spoil_middle, vaults};
+
+/// Some hundred pages in the vault.
+const ROWS: i64 = 3_000;
+/// Of 50 ms: a busy machine.
+const ATTEMPTS_MAX: usize = 1_200;
+
+/// A server that reads all pages of an idle vault each time, with a device `a.db` that is in step.
+struct Rig {
+    folder: tempfile::TempDir,
+    server: Option<Server>,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("place");
+        let (server, _) = prepare_account(&place);
+        prepare_files(&place, &server);
+        let mut db = Connection::open(place.join("a.db")).unwrap();
+        let transaction = db.transaction().unwrap();
+        for n in 0..ROWS {
+            let row = (format!("more {n}"), "of some length, so that there are pages", n);
+            transaction.execute("INSERT INTO item VALUES (?1, ?2, ?3)", row).unwrap();
+        }
+        transaction.commit().unwrap();
+        let rig = Self { folder, server: Some(server) };
+        rig.sync();
+        rig
+    }
+
+    fn place(&self) -> PathBuf {
+        self.folder.path().join("place")
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    fn stop(&mut self) {
+        assert!(self.server.take().unwrap().stop().unwrap().success());
+    }
+
+    fn start(&mut self) {
+        let server = Server::start_with(&self.place(), Vec::new(), &["--scrub-days", "0"]);
+        self.server = Some(server.map_err(|(_, said)| said).unwrap());
+    }
+
+    fn vault(&self) -> PathBuf {
+        vaults(&self.place().join("data")).remove(0)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<String, String> {
+        let (status, said) = warren(arguments, &self.place(), Vec::new());
+        if status.is_some_and(|status| status.success()) { Ok(said) } else { Err(said) }
+    }
+
+    fn try_sync(&self) -> Result<String, String> {
+        self.run(&["sync", "a.db", "--server", &self.server().address])
+    }
+
+    fn sync(&self) {
+        self.try_sync().unwrap();
+    }
+
+    /// What an idle vault gets, now.
+    fn maintain(&self) -> Value {
+        let call = ("POST", "/v1/admin/maintenance");
+        Ledger::default().call(self.server(), call, ADMIN, &json!({})).unwrap().value()
+    }
+
+    fn metric(&self, name: &str) -> u64 {
+        let url = format!("{}/metrics", self.server().address);
+        let text = String::from_utf8(send("GET", &url, &[], &[]).unwrap().body).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.unwrap_or_else(|| panic!("{name} in {text}")).parse().unwrap()
+    }
+
+    /// Waits until a vault was put aside, and made anew.
+    fn wait_for_repair(&self) {
+        for _ in 0..ATTEMPTS_MAX {
+            if self.metric("warren_files_repaired_total") == 1 {
+                return;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        panic!("not repaired: {}", self.server().log());
+    }
+
+    /// A device that joins now gets all that `a.db` has.
+    fn check_clone(&self) {
+        let sign_in = ["--server", &self.server().address, "--login", "ada"];
+        let password = ["--password-file", "password.txt"];
+        self.run(&[&["clone", "c.db"][..], &sign_in, &password].concat()).unwrap();
+        let rows = |file: &str| {
+            let db = Connection::open(self.place().join(file)).unwrap();
+            let sql = "SELECT count(*) || ' ' || sum(n) FROM item";
+            db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap()
+        };
+        assert_eq!(rows("c.db"), rows("a.db"));
+        assert!(rows("a.db").starts_with(char::is_numeric));
+    }
+
+    fn inspect(&self, option: &str) -> Result<Value, String> {
+        let ada = ["inspect", "--login", "ada", "--data", "data", "--password-file"];
+        let said = self.run(&[&ada[..], &["password.txt", option, "--json"]].concat())?;
+        Ok(serde_json::from_str(said.lines().last().unwrap()).unwrap())
+    }
+}
+
+#[test]
+fn a_page_that_is_spoilt_is_found_when_the_vault_is_idle_and_devices_fill_in_the_rest() {
+    let mut rig = Rig::new();
+    rig.stop();
+    rig.start();
+    rig.sync();
+    // The first time it begins to count; all is in the file afterwards.
+    rig.maintain();
+    assert!(rig.maintain()["pages_scrubbed"].as_u64().unwrap() > 100);
+    spoil_middle(&rig.vault());
+    let spoilt = fs::read(rig.vault()).unwrap();
+    assert_eq!(rig.maintain()["failed"], 1);
+    rig.wait_for_repair();
+    assert_eq!(fs::read(damaged(&rig.vault())).unwrap(), spoilt);
+    assert_eq!(rig.metric("warren_files_damaged_total"), 1);
+    assert_eq!(rig.metric("warren_vaults_damaged"), 0);
+    let before = count(&rig);
+    rig.sync();
+    let after = count(&rig);
+    assert!((ROWS / 2..after).contains(&before), "{before} messages of {after} were carried over");
+    rig.check_clone();
+    rig.stop();
+    assert_eq!(rig.inspect("--verify").unwrap()["verified"], true);
+    remove_account(&rig);
+    assert!(!has_damaged_files(&rig.place().join("data")), "its content goes with the account");
+}
+
+/// Messages on the server, in the vault's file.
+fn count(rig: &Rig) -> i64 {
+    rig.inspect("--verify").unwrap()["count"].as_i64().unwrap()
+}
+
+fn remove_account(rig: &Rig) {
+    rig.run(&["account", "remove", "ada", "--data", "data", "--yes"]).unwrap();
+}
+
+fn has_damaged_files(data: &Path) -> bool {
+    let folders = fs::read_dir(data.join("vaults")).unwrap();
+    let mut files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap());
+    files.any(|file| file.unwrap().file_name().to_str().unwrap().contains("damaged"))
+}
+
+#[test]
+fn whoever_meets_a_spoilt_page_is_told_to_come_back_and_then_all_is_well() {
+    let mut rig = Rig::new();
+    rig.stop();
+    spoil_middle(&rig.vault());
+    rig.start();
+    let sign_in = ["--server", &rig.server().address, "--login", "ada"];
+    let password = ["--password-file", "password.txt"];
+    let said = rig.run(&[&["clone", "c.db"][..], &sign_in, &password].concat()).unwrap_err();
+    assert!(said.contains("unavailable"), "{said}");
+    rig.wait_for_repair();
+    rig.sync();
+    let _ = fs::remove_file(rig.place().join("c.db"));
+    rig.check_clone();
+}
+
+#[test]
+fn a_vault_that_does_not_open_starts_anew_and_its_devices_send_everything() {
+    let mut rig = Rig::new();
+    rig.stop();
+    let garbage = vec![0x5a; 40_000];
+    fs::write(rig.vault(), &garbage).unwrap();
+    rig.start();
+    rig.sync();
+    assert_eq!(fs::read(damaged(&rig.vault())).unwrap(), garbage);
+    assert_eq!(rig.metric("warren_files_repaired_total"), 1);
+    rig.check_clone();
+}
+
+#[test]
+fn inspect_repairs_a_vault_while_no_server_runs() {
+    let mut rig = Rig::new();
+    let refused = rig.inspect("--repair").unwrap_err();
+    assert!(refused.contains("warren serve"), "{refused}");
+    rig.stop();
+    assert_eq!(rig.inspect("--repair").unwrap()["repaired"], json!([]));
+    spoil_middle(&rig.vault());
+    let repaired = rig.inspect("--repair").unwrap()["repaired"][0].clone();
+    assert!(repaired["found"].as_str().unwrap().contains("does not read back"), "{repaired}");
+    assert!(damaged(&rig.vault()).exists());
+    // A second time somebody should look at the disk first.
+    spoil_middle(&rig.vault());
+    let refused = rig.inspect("--repair").unwrap_err();
+    assert!(refused.contains("damaged before"), "{refused}");
+    fs::remove_file(damaged(&rig.vault())).unwrap();
+    rig.inspect("--repair").unwrap();
+    rig.start();
+    rig.sync();
+    rig.check_clone();
+}

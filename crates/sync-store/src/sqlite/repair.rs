@@ -1,0 +1,54 @@
+//! What a vault gets of which only some rows could be read: sums that are those of its messages.
+//!
+//! Its devices see that the sums differ from theirs, and send what is missing.
+//!
+//! # Not here
+//! - Who notices damage, and carries the rows over → `engine::DamagePolicy`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::DamagePolicy;
+use rusqlite::Connection;
+
+use crate::error::{Error, Result};
+use crate::gateway::RepairRecord;
+use crate::sqlite::{gateway, messages, windows};
+
+/// What was found in a vault's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaultDamage {
+    /// What is damaged.
+    pub found: String,
+    /// The file that was put aside.
+    pub put_aside: PathBuf,
+}
+
+/// The policy for vaults whose gateway's records `repair_record` makes anew.
+pub(super) fn policy(repair_record: RepairRecord) -> DamagePolicy {
+    DamagePolicy::Repair(Arc::new(move |db| {
+        repair(db, repair_record).map_err(|error| match error {
+            Error::Engine(error) => error,
+            error => engine::Error::Application { source: Box::new(error) },
+        })
+    }))
+}
+
+fn repair(db: &Connection, repair_record: RepairRecord) -> Result<()> {
+    // Arrival numbers that devices know are not given to other messages.
+    db.execute(
+        "UPDATE vault SET cursor = max(
+             cursor,
+             (SELECT coalesce(max(seq), 0) FROM message),
+             (SELECT coalesce(max(cursor), 0) FROM client)
+         )",
+        [],
+    )?;
+    windows::rebuild(db)?;
+    let record = gateway::record(db)?;
+    if !record.is_empty() {
+        let repaired = repair_record(&record, &messages::timestamps(db)?);
+        gateway::write_record(db, &repaired.map_err(Error::Declined)?)?;
+    }
+    Ok(())
+}
