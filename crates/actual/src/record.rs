@@ -286,7 +286,9 @@ mod tests {
             let timestamp = |ms| Timestamp::new(ms, 0, crdt::Node(7)).unwrap();
             let timestamps = [1_000, 90_000, 1_753_000_000_000].map(timestamp);
             let mut expected = Trie::new();
-            timestamps.iter().for_each(|timestamp| expected.insert(*timestamp));
+            for timestamp in timestamps {
+                expected.insert(timestamp);
+            }
             expected.prune();
             let repaired = repair_record(&record(&budget, &trie), &timestamps).unwrap();
             prop_assert_eq!(repaired, record(&budget, &expected));

@@ -189,10 +189,10 @@ impl Error {
 /// Whether an error says that something in a file does not read back as it was written: its content,
 /// or the disk has it no more.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
-    error.sqlite_error().is_some_and(is_damage_code)
+    error.sqlite_error().is_some_and(|error| is_damage_code(*error))
 }
 
-pub(crate) fn is_damage_code(error: &ffi::Error) -> bool {
+pub(crate) fn is_damage_code(error: ffi::Error) -> bool {
     matches!(error.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
         || matches!(
             error.extended_code,

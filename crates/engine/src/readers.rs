@@ -254,7 +254,7 @@ impl Reader {
 
     /// Whether the last call that failed says that the file is damaged.
     fn has_met_damage(&self) -> bool {
-        is_damage_code(&sqlite3mc_sys::last_error(self.session.connection()))
+        is_damage_code(sqlite3mc_sys::last_error(self.session.connection()))
     }
 
     /// Makes sure of a transaction that is recent enough.

@@ -239,7 +239,7 @@ impl Runner {
             let mut is_ok = job.run(transaction);
             self.closures.is_running.store(false, Ordering::Relaxed);
             let connection = transaction.untouched();
-            if !is_ok && is_damage_code(&sqlite3mc_sys::last_error(connection)) {
+            if !is_ok && is_damage_code(sqlite3mc_sys::last_error(connection)) {
                 self.has_met_damage.store(true, Ordering::Relaxed);
             }
             if connection.is_autocommit() {

@@ -12,6 +12,7 @@ const VAULTS_PER_REFUSING: usize = 100;
 
 /// What keeps the server from taking writes.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub(crate) struct Readiness {
     /// Writes are taken, but for those of a few vaults perhaps.
     pub(crate) ready: bool,

@@ -80,3 +80,8 @@ export function date(millis: number): string {
 export function dateTime(millis: number): string {
   return moment.format(millis);
 }
+
+/** A number of things, with their name. */
+export function several(number: number, what: string): string {
+  return `${count(number)} ${what}${number === 1 ? "" : "s"}`;
+}

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 
 import { maintain, Refused } from "./api";
 import type { MaintenanceReport, Overview } from "./api";
-import { bytes, count, seconds } from "./format";
+import { bytes, seconds, several } from "./format";
 
 export type Outcome =
   | { readonly kind: "none" }
@@ -97,8 +97,4 @@ function reported(report: MaintenanceReport): string {
     failed > 0 ? `${several(failed, "file")} failed: the server’s log says why.` : "",
   ];
   return [`${parts.join(", ")}.`, ...rest].filter((text) => text !== "").join(" ");
-}
-
-function several(number: number, what: string): string {
-  return `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 }

@@ -6,7 +6,7 @@ import { Accounts } from "./accounts";
 import type { Overview, Readiness } from "./api";
 import { Brand } from "./brand";
 import { Charts } from "./charts";
-import { count, duration } from "./format";
+import { duration, several } from "./format";
 import { Maintenance } from "./maintenance";
 import { useSession } from "./session";
 import type { Session, Standing } from "./session";
@@ -91,8 +91,6 @@ interface ProblemsProps {
   readonly repaired: number;
 }
 
-const vaultsOf = (number: number): string => `${count(number)} ${number === 1 ? "vault" : "vaults"}`;
-
 /** What the operator must see before all else: that writes are refused, or a file is damaged. */
 function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
   const vaults = readiness.vaults_refusing_writes;
@@ -103,15 +101,16 @@ function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
     readiness.accounts_refuse_writes &&
       "The disk failed under the accounts’ file: no device can be added until it has recovered.",
     vaults > 0 &&
-      `The disk failed under ${vaultsOf(vaults)}: ` +
+      `The disk failed under ${several(vaults, "vault")}: ` +
         "no writes there until they have recovered. The log and /metrics name them.",
     readiness.accounts_damaged &&
       "The accounts’ file is damaged: restore it from a backup, and have a look at the disk.",
     damaged > 0 &&
-      `${vaultsOf(damaged)} damaged again, and not repaired: the log names them. ` +
-        "Have a look at the disk, move the older .damaged file away, and run warren inspect --repair.",
+      `${several(damaged, "vault")} damaged again, and not repaired: the log names them. ` +
+        "Have a look at the disk, move the older .damaged file away, " +
+        "and run warren inspect --repair.",
     repaired > 0 &&
-      `${vaultsOf(repaired)} damaged and made anew; devices send what is missing. ` +
+      `${several(repaired, "vault")} damaged and made anew; devices send what is missing. ` +
         "The log names the .damaged files that were put aside. Have a look at the disk.",
   ].filter((reason) => reason !== false);
   if (reasons.length === 0) return null;

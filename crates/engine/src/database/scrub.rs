@@ -69,7 +69,7 @@ impl Database {
         };
         done.pages_scrubbed += u64::from(read_count);
         if let Some(found) = found {
-            self.note_damage(found);
+            self.note_damage(&found);
             return Ok(());
         }
         if read_count < due {
@@ -93,8 +93,8 @@ impl Database {
         let path = self.path.display();
         match found {
             _ if self.maintenance.is_closing() => {}
-            Ok(Some(found)) => self.note_damage(found),
-            Err(error) if error.is_damage() => self.note_damage(error.to_string()),
+            Ok(Some(found)) => self.note_damage(&found),
+            Err(error) if error.is_damage() => self.note_damage(&error.to_string()),
             Ok(None) => tracing::info!(%path, "no damage in a database that seemed to have some"),
             Err(error) => tracing::warn!(%path, %error, "looking for damage"),
         }
@@ -113,11 +113,11 @@ impl Database {
         self.cipher.is_some_and(Cipher::authenticates)
     }
 
-    fn note_damage(&self, found: String) {
+    fn note_damage(&self, found: &str) {
         let path = self.path.display();
         self.maintenance.counters.add_damaged();
         self.surroundings.maintained.add_damaged();
-        self.damage.set_found(Some(found.as_str().into()));
+        self.damage.set_found(Some(found.into()));
         match &self.damage.policy {
             DamagePolicy::Repair(_) if Repair::is_possible(&self.path) => {
                 self.poison.set(format!("damaged: {found}").into());

@@ -37,6 +37,7 @@ impl Files {
     }
 
     /// Vaults that are found damaged are put aside and made anew, with what can be read of them.
+    #[must_use]
     pub fn repairing(self, repair_record: RepairRecord) -> Self {
         Self { damage: repair::policy(repair_record), ..self }
     }
