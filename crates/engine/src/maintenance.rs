@@ -1,7 +1,7 @@
 //! What a database gets when it is idle: which of it is due, and what has been done so far.
 //!
-//! In this order: statistics for the query planner, a look at the part of the file that is due to be
-//! scrubbed, free pages given back to the disk, the WAL moved into the file and cut to nothing.
+//! In this order: a look at the part of the file that is due to be scrubbed, statistics for the query
+//! planner, free pages given back to the disk, the WAL moved into the file and cut to nothing.
 //!
 //! # Invariants
 //! - One run at a time; none begins once the database is closed, and closing waits for the one

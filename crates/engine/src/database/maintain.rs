@@ -97,10 +97,11 @@ impl Database {
     fn run_maintenance(&self, batches: u64, done: &mut Maintained) -> Result<()> {
         self.check_unpoisoned()?;
         let db = self.connect_for_maintenance(batches)?;
-        // What follows gives room back, where this may have failed for want of it.
-        let optimised = self.optimise(&db).map(|is_optimised| done.is_optimised = is_optimised);
-        self.scrub(&db, batches, done)?;
+        // What follows these gives room back, where they may have failed for want of it.
+        let scrubbed = self.scrub(&db, batches, done);
         self.check_unpoisoned()?;
+        let optimised = self.optimise(&db).map(|is_optimised| done.is_optimised = is_optimised);
+        let prepared = scrubbed.and(optimised);
         let pages = self.measure_on(&db)?;
         match shrinking(pages, self.means(&db)?) {
             // What is damaged is not written anew as if it were whole.
@@ -111,7 +112,7 @@ impl Database {
                 Ok((copy, seen)) => {
                     // It has the file open.
                     drop(db);
-                    return self.finish_compaction(copy, seen, pages, done).and(optimised);
+                    return self.finish_compaction(copy, seen, pages, done).and(prepared);
                 }
                 Err(error @ Error::NoRoom { .. }) => {
                     tracing::warn!(path = %self.path.display(), %error, "not compacted");
@@ -123,7 +124,7 @@ impl Database {
             },
         }
         done.is_truncated = self.truncate_wal(&db)?;
-        optimised
+        prepared
     }
 
     fn finish_compaction(

@@ -152,9 +152,17 @@ fn a_damaged_vault_is_told_to_nobody_else_and_in_no_detail() {
     let bob = server.account("bob");
     let data = server.stop();
     assert_eq!(adas.iter().filter(|file| file.extension().unwrap() == "sqlite").count(), 1);
-    for file in adas.iter().filter(|file| file.exists()) {
-        std::fs::write(file, [7; 8_192]).unwrap();
-    }
+    let spoil = || {
+        for file in adas.iter().filter(|file| file.exists()) {
+            std::fs::write(file, [7; 8_192]).unwrap();
+        }
+    };
+    spoil();
+    let server = Running::on(data, |_| {});
+    // The first time it is put aside.
+    assert_eq!(server.get("/v1/sync/delta", &ada).json()["cursor"], 0);
+    let data = server.stop();
+    spoil();
     let server = Running::on(data, |_| {});
     let answer = server.get("/v1/sync/delta", &ada);
     answer.refused("internal");
