@@ -3,8 +3,8 @@
 //!
 //! A library loaded before the C library (`faultio.c`) breaks the n-th operation below a folder, or
 //! logs all of them, so that images of a power loss can be made. `WARREN_FAULTS=long` breaks hundreds of
-//! operation, and makes some thousand images; without it some of each are enough to see that
-//! everything holds.
+//! operations in each way, and makes some thousand images, and a number breaks so many in each way;
+//! without it some of each are enough to see that everything holds.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod backups;
@@ -35,7 +35,8 @@ fn is_long() -> bool {
 
 /// With so many injections of each kind in the short form.
 fn check<S: Scenario>(short: usize) {
-    injection::check::<S>(if is_long() { LONG_COUNT } else { short });
+    let asked = std::env::var("WARREN_FAULTS").ok().and_then(|count| count.parse().ok());
+    injection::check::<S>(asked.unwrap_or(if is_long() { LONG_COUNT } else { short }));
 }
 
 /// Asserts that no image is wrong, and that of the control some are.
