@@ -61,6 +61,16 @@ struct Outcome {
     end: Option<End>,
     wrong: Vec<String>,
     codes: BTreeMap<String, u32>,
+    /// The end of the server's, where it stays down.
+    log: String,
+}
+
+/// Lines of a log that say what happened at its end.
+const LOG_LINES: usize = 5;
+
+fn end_of_log(log: &str) -> String {
+    let lines: Vec<_> = log.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,11 +120,15 @@ pub(crate) fn check<S: Scenario>(count_max: usize) {
     let wrong: Vec<_> = outcomes
         .iter()
         .filter_map(|(kind, at, outcome)| {
-            let Outcome { hit, end, wrong, codes } = outcome;
+            let Outcome { hit, end, wrong, codes, log } = outcome;
             let is_down = matches!(end, Some(End::StaysDown | End::Died));
             (is_down || !wrong.is_empty()).then(|| {
                 let hit = hit.as_deref().unwrap_or("nothing");
-                format!("{}, {}, {at} ({hit}): {end:?} {wrong:?} {codes:?}", S::NAME, kind.name)
+                format!(
+                    "{}, {}, {at} ({hit}): {end:?} {wrong:?} {codes:?} {log}",
+                    S::NAME,
+                    kind.name
+                )
             })
         })
         .collect();
@@ -194,6 +208,9 @@ fn inject<S: Scenario>(scenario: &S, base: &Path, kind: FaultKind, at: u64) -> O
             run.device_control = None;
             outcome.end = Some(end(scenario, &mut server, &mut run, &mut done, kind));
             left = Some(done);
+            if outcome.end == Some(End::StaysDown) {
+                outcome.log = end_of_log(&server.log());
+            }
             if server.log().contains("panicked") {
                 outcome.wrong.push("PANIC".to_owned());
             }

@@ -12,7 +12,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, MAIN_DB};
 
 use super::{Encryption, NamedFile, connect_named, find_cipher, has_wal, open_alone, unlock};
 use crate::backup;
@@ -101,10 +101,14 @@ pub(crate) fn move_left_wal(
 /// SQLite opens a file, or its WAL, for reading only where it may not be opened for writing,
 /// whatever the reason: too few descriptors, for one.
 pub(crate) fn check_writable(path: &Path, connection: &Connection) -> Result<()> {
+    let read_only = || Error::ReadOnly { path: path.to_owned() };
+    // Of such a file BEGIN IMMEDIATE makes a read transaction, and says nothing.
+    if connection.is_readonly(MAIN_DB).map_err(sqlite("first write lock"))? {
+        return Err(read_only());
+    }
     match connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK") {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => {
-            Err(Error::ReadOnly { path: path.to_owned() })
-        }
+        // The WAL.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => Err(read_only()),
         // Another process writes just now, so that the file can be written to.
         Err(error) if is_busy(&error) => Ok(()),
         done => done.map_err(sqlite("first write lock")),
@@ -114,4 +118,27 @@ pub(crate) fn check_writable(path: &Path, connection: &Connection) -> Result<()>
 /// Copies what the WAL holds into the file, as far as readers let it.
 pub(crate) fn copy_wal(db: &Connection) -> Result<()> {
     db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sqlite("checkpoint"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::OpenFlags;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_only_reads_is_no_writers() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        let writes = Connection::open(&path).unwrap();
+        for journal_mode in ["DELETE", "WAL"] {
+            writes.pragma_update(None, "journal_mode", journal_mode).unwrap();
+            check_writable(&path, &writes).unwrap();
+            // As SQLite opens one where the descriptors are used up.
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+            let reads = Connection::open_with_flags(&path, flags).unwrap();
+            let refused = check_writable(&path, &reads).unwrap_err();
+            assert!(matches!(refused, Error::ReadOnly { .. }), "{journal_mode}: {refused}");
+        }
+    }
 }
