@@ -35,7 +35,8 @@ fn is_long() -> bool {
 
 /// With so many injections of each kind in the short form.
 fn check<S: Scenario>(short: usize) {
-    let asked = std::env::var("WARREN_FAULTS").ok().and_then(|count| count.parse().ok());
+    let asked = std::env::var_os("WARREN_FAULTS");
+    let asked = asked.and_then(|count| count.to_str()?.parse().ok());
     injection::check::<S>(asked.unwrap_or(if is_long() { LONG_COUNT } else { short }));
 }
 
