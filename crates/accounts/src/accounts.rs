@@ -1,16 +1,16 @@
 //! Accounts and their passwords.
 //!
 //! # Invariants
-//! - Nothing is remembered from one call to the next but failed logins: another process may change
-//!   the file at any time.
+//! - Nothing is remembered from one call to the next: another process may change the file at any
+//!   time.
 //! - A wrap is replaced only if it is still the one that was opened, so of two changes at once one
 //!   wins.
 //! - A login without an account costs the same work and gives the same error as a wrong password.
 //!
 //! # Not here
+//! - How often a password may be tried → `server`.
 //! - Devices → `clients.rs`. Their names, and everything else in a vault → the vault.
 
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +27,6 @@ use crate::password::Password;
 use crate::random;
 use crate::revocations::{Revocation, RevocationList};
 use crate::schema::{self, to_column};
-use crate::throttle::Throttle;
 use crate::wrap::{Row, WrappedKey};
 
 /// The accounts of one data directory. All calls block.
@@ -35,9 +34,6 @@ pub struct Accounts {
     pub(crate) database: Arc<Database>,
     pub(crate) revocations: RevocationList,
     kdf: KdfCost,
-    throttle: Throttle,
-    /// Of secrets that are no account's: who guesses logins keeps no operator out.
-    secrets: Throttle,
     /// Devices of an account that has no limit of its own.
     pub(crate) clients_max: u32,
 }
@@ -84,8 +80,7 @@ impl Accounts {
         let database = schema::open(databases, data)?;
         let revocations = RevocationList::of(data);
         let clients_max = CLIENTS_COUNT_DEFAULT;
-        let [throttle, secrets] = [Throttle::new(), Throttle::new()];
-        Ok(Self { database, revocations, kdf, throttle, secrets, clients_max })
+        Ok(Self { database, revocations, kdf, clients_max })
     }
 
     /// With another limit for the devices of accounts that have none of their own.
@@ -109,16 +104,9 @@ impl Accounts {
         Ok(Unlocked { account, login: login.clone(), vault, key })
     }
 
-    /// Opens the account with its password. `address` is where the attempt comes from, if over a
-    /// network.
-    pub fn unlock(
-        &self,
-        login: &Login,
-        password: &Password,
-        now_ms: u64,
-        address: Option<IpAddr>,
-    ) -> Result<Unlocked> {
-        let (unlocked, wrap) = self.prove(login, password, now_ms, address)?;
+    /// Opens the account with its password.
+    pub fn unlock(&self, login: &Login, password: &Password) -> Result<Unlocked> {
+        let (unlocked, wrap) = self.try_password(login, password)?;
         if wrap.cost != self.kdf {
             // If another call has just replaced the wrap, that one is new too.
             self.rewrap(&unlocked, wrap, password, None)?;
@@ -129,37 +117,30 @@ impl Accounts {
     /// Sets another password. Devices, and the vault's key, stay as they are.
     ///
     /// `Busy` if the password was changed or rewrapped by another call meanwhile.
-    pub fn change_password(
-        &self,
-        login: &Login,
-        old: &Password,
-        new: &Password,
-        now_ms: u64,
-        address: Option<IpAddr>,
-    ) -> Result<()> {
-        let (unlocked, wrap) = self.prove(login, old, now_ms, address)?;
+    pub fn change_password(&self, login: &Login, old: &Password, new: &Password) -> Result<()> {
+        let (unlocked, wrap) = self.try_password(login, old)?;
         let list = Some(self.revocations.clone());
         let is_done = self.rewrap(&unlocked, wrap, new, list)?;
         if is_done { Ok(()) } else { Err(engine::Error::Busy.into()) }
     }
 
-    /// Sets another password for an account that one of its devices has unlocked, and revokes every
-    /// device but that one. Returns the revoked.
+    /// Sets another password for an account that has been unlocked, and revokes every device but
+    /// the one that stays, if any does. Returns the revoked.
     pub fn replace_password(
         &self,
         unlocked: &Unlocked,
         new: &Password,
-        staying: &ClientId,
+        staying: Option<&ClientId>,
     ) -> Result<Vec<ClientId>> {
         let Unlocked { account, vault, key, .. } = unlocked;
         let wrap = PasswordWrap::new(new, key, vault, self.kdf);
-        let (account, vault, staying) = (*account, vault.clone(), staying.clone());
+        let (account, vault, staying) = (*account, vault.clone(), staying.cloned());
         let list = self.revocations.clone();
         schema::write(&self.database, move |db| {
             if !write_wrap(db, account, &wrap)? {
                 return Err(Error::NotFound);
             }
-            let revoked = clients::revoke_others(db, account, &staying)?;
+            let revoked = clients::revoke_others(db, account, staying.as_ref())?;
             let mut lines = vec![Revocation::Password(vault.clone(), wrap)];
             lines.extend(revoked.iter().cloned().map(Revocation::Client));
             list.append(&lines)?;
@@ -200,22 +181,6 @@ impl Accounts {
         })
     }
 
-    /// Whether a secret is right that is no account's, the operator's say. Wrong ones are slowed by
-    /// address, as failed logins are, but apart from them.
-    pub fn check_secret(
-        &self,
-        address: IpAddr,
-        now_ms: u64,
-        is_right: impl FnOnce() -> bool,
-    ) -> Result<bool> {
-        let attempt = self.secrets.begin(None, Some(address), now_ms)?;
-        let is_right = is_right();
-        if is_right {
-            attempt.succeed();
-        }
-        Ok(is_right)
-    }
-
     /// Removes the account and its devices. The vaults' files are the caller's to delete, the
     /// account's own first in the list; nothing opens them any more.
     pub fn remove(&self, login: &Login) -> Result<Vec<VaultId>> {
@@ -237,23 +202,6 @@ impl Accounts {
             list.append(&[Revocation::Account(vaults[0].clone())])?;
             Ok(vaults)
         })
-    }
-
-    fn prove(
-        &self,
-        login: &Login,
-        password: &Password,
-        now_ms: u64,
-        address: Option<IpAddr>,
-    ) -> Result<(Unlocked, PasswordWrap)> {
-        let attempt = self.throttle.begin(Some(login), address, now_ms)?;
-        let proven = self.try_password(login, password);
-        match &proven {
-            Ok(_) => attempt.succeed(),
-            Err(Error::WrongPassword) => drop(attempt),
-            Err(_) => attempt.abandon(),
-        }
-        proven
     }
 
     fn try_password(&self, login: &Login, password: &Password) -> Result<(Unlocked, PasswordWrap)> {

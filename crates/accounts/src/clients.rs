@@ -232,22 +232,25 @@ fn insert(db: &Connection, client: &NewClient) -> Result<()> {
     Ok(())
 }
 
-/// Revokes all devices but one, which then counts as enrolled by the password.
+/// Revokes all devices but the one that stays, if any does; it then counts as enrolled by the
+/// password.
 pub(crate) fn revoke_others(
     db: &Connection,
     account: AccountId,
-    staying: &ClientId,
+    staying: Option<&ClientId>,
 ) -> Result<Vec<ClientId>> {
+    // No device has this for its name.
+    let staying = staying.map_or("", ClientId::as_str);
     let kept = "UPDATE client SET enrolled_by = NULL WHERE account_id = ?1 AND id = ?2";
-    db.prepare_cached(kept)?.execute(params![account.0, staying.as_str()])?;
+    db.prepare_cached(kept)?.execute(params![account.0, staying])?;
     let others = "SELECT id FROM client WHERE account_id = ?1 AND id <> ?2";
     let mut others = db.prepare_cached(others)?;
-    let revoked = others.query_and_then(params![account.0, staying.as_str()], |row| {
+    let revoked = others.query_and_then(params![account.0, staying], |row| {
         client_of_column(&row.get::<_, String>(0)?)
     })?;
     let revoked = revoked.collect::<Result<_>>()?;
     let revoke = "DELETE FROM client WHERE account_id = ?1 AND id <> ?2";
-    db.prepare_cached(revoke)?.execute(params![account.0, staying.as_str()])?;
+    db.prepare_cached(revoke)?.execute(params![account.0, staying])?;
     Ok(revoked)
 }
 

@@ -24,8 +24,6 @@ pub enum Error {
     NotFound,
     #[error("no account has this login and this password")]
     WrongPassword,
-    #[error("too many failed logins, try again in {retry_after_s} s")]
-    TooManyAttempts { retry_after_s: u64 },
     #[error("the account may have {clients_max} devices, and it has them: revoke one first")]
     TooManyClients { clients_max: u32 },
     #[error("the account may have {CHILDREN_COUNT_MAX} vaults beside its own, and it has them")]

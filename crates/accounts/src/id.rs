@@ -15,6 +15,13 @@ use crate::random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AccountId(pub(crate) i64);
 
+impl AccountId {
+    /// An account that no data directory has.
+    pub const fn for_tests(number: i64) -> Self {
+        Self(number)
+    }
+}
+
 /// A vault's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VaultId(String);

@@ -21,6 +21,7 @@ mod download;
 mod fault;
 mod files;
 mod form;
+mod head;
 mod info;
 mod said;
 mod session;
@@ -39,6 +40,7 @@ use axum::routing::{MethodRouter, any};
 use server::Services;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
+use tower_http::decompression::RequestDecompressionLayer;
 
 pub(crate) use self::budget::is_id;
 use self::session::Noted;
@@ -57,6 +59,8 @@ const COMPRESSED_BYTES_MIN: u64 = 1_024;
 pub struct Settings {
     /// The Warren account that stands for the server's user.
     pub login: Login,
+    /// Whether the account is made elsewhere. Else whoever comes first sets its password.
+    pub is_closed: bool,
     /// The web app: the folder `build` of the npm package `@actual-app/web`.
     pub web: Option<PathBuf>,
     /// Bytes of a budget file.
@@ -99,6 +103,8 @@ pub fn router(services: Services, settings: Settings) -> Router {
         .fallback(web::other)
         .with_state(Arc::new(gate))
         .layer(compression)
+        // Its limits count what comes out of it.
+        .layer(RequestDecompressionLayer::new())
         .layer(from_fn(cors::answer))
 }
 

@@ -181,7 +181,7 @@ impl House {
         // Accounts that apps of other servers made may have shorter ones than are taken here.
         let password = password.read(&format!("Password for {login}: "))?;
         let password = Password::parse_any_length(password)?;
-        Ok(self.accounts.unlock(&login, &password, now_ms(), None)?)
+        Ok(self.accounts.unlock(&login, &password)?)
     }
 
     /// The account's further vaults, each to be opened.
@@ -269,7 +269,7 @@ fn change(arguments: &Change, output: Output) -> anyhow::Result<()> {
     let new = arguments.new_password_file.as_deref();
     let new = Password::parse(password::read_new(new, "New password: ")?)?;
     let house = House::of_accounts(&arguments.data)?;
-    house.accounts.change_password(&login, &old, &new, now_ms(), None)?;
+    house.accounts.change_password(&login, &old, &new)?;
     output.line(format_args!("changed the password of {login}"));
     output.value(&json!({"login": login.as_str()}))
 }

@@ -127,7 +127,6 @@ fn code(error: &anyhow::Error) -> &'static str {
         accounts::Error::InvalidPassword => "invalid_password",
         accounts::Error::NotFound => "not_found",
         accounts::Error::WrongPassword => "wrong_password",
-        accounts::Error::TooManyAttempts { .. } => "too_many_attempts",
         _ => "failed",
     }
 }

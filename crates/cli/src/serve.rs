@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accounts::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
+use anyhow::ensure;
 use clap::{Args, value_parser};
 use serde_json::json;
-use server::{AdminToken, Config, Origin, Server};
+use server::{AdminToken, Config, Origin, Server, TrustedProxy};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
@@ -51,13 +52,26 @@ pub(crate) struct Arguments {
     /// Let pages of this origin call the API, or of any origin (*); may be given more than once.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<Origin>,
+    /// Answer to this name, and to no other but addresses and the other names that are given; may
+    /// be given more than once [default: any name; on a loopback address: localhost]
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+    /// Believe the X-Forwarded-For of a proxy at this address, or in this network (10.0.0.0/8), so
+    /// that its clients are told apart; may be given more than once.
+    #[arg(long = "trusted-proxy", value_name = "CIDR")]
+    trusted_proxies: Vec<TrustedProxy>,
     /// Messages in one request or answer at most.
     #[arg(long, default_value_t = protocol::MESSAGES_COUNT_MAX, value_name = "COUNT")]
     messages_max: usize,
     /// Bytes of one request's body at most.
     #[arg(long, default_value_t = protocol::BODY_BYTES_MAX, value_name = "BYTES")]
     body_bytes_max: usize,
-    /// Seconds for a request's head to arrive, and then its body.
+    /// MiB of all requests' bodies and answers in memory at one time; an account may have an eighth
+    /// of them, and an address a quarter [default: 512, or four times the largest request]
+    #[arg(long, value_name = "MIB")]
+    memory_mib: Option<usize>,
+    /// Seconds for a request's head to arrive, and then for a short body; a long one has a second
+    /// more for each 16 KiB.
     #[arg(long, default_value_t = 30, value_name = "SECONDS")]
     request_timeout: u64,
     /// Connections at one time at most; a device that listens holds one [default: 10000, or as
@@ -135,6 +149,8 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
     )?;
     let Limits { messages, bytes, devices } = arguments.limits;
     let scrub_time = Duration::from_hours(24 * u64::from(arguments.scrub_days));
+    let largest = arguments.body_bytes_max.max(arguments.actual.largest_request());
+    let memory_bytes_max = memory(arguments.memory_mib, defaults.memory_bytes_max, largest)?;
     let admin_token = arguments.admin_token_file.as_deref().map(first_line).transpose()?;
     let config = Config {
         listen: arguments.listen,
@@ -143,10 +159,13 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
         registration_open: arguments.open_registration,
         admin_token: admin_token.map(AdminToken::new),
         origins: arguments.origins,
+        hosts: arguments.hosts,
+        trusted_proxies: arguments.trusted_proxies,
         site: web_assets::SITE,
         messages_count_max: arguments.messages_max,
         body_bytes_max: arguments.body_bytes_max,
         request_timeout: Duration::from_secs(arguments.request_timeout),
+        memory_bytes_max,
         connections_max,
         limits: server::Limits {
             messages_max: messages.unwrap_or(u64::MAX),
@@ -158,4 +177,19 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
         ..defaults
     };
     Ok((config, arguments.actual))
+}
+
+/// Bytes of bodies and answers in memory: what was asked for, which the largest request must fit
+/// into four times, as one address has a quarter.
+fn memory(asked_mib: Option<usize>, default: usize, largest: usize) -> anyhow::Result<usize> {
+    let least = largest.saturating_mul(4);
+    let Some(mib) = asked_mib else { return Ok(default.max(least)) };
+    let bytes = mib.saturating_mul(1 << 20);
+    let least_mib = least.div_ceil(1 << 20);
+    ensure!(
+        bytes >= least,
+        "--memory-mib {mib} is too little for requests of {largest} bytes: take {least_mib}, or \
+         lower --body-bytes-max and --actual-sync-bytes-max"
+    );
+    Ok(bytes)
 }

@@ -66,6 +66,7 @@ codes! {
     TooLarge "too_large" 413 false "The request is over a limit, which the message names.",
     TooManyAttempts "too_many_attempts" 429 true "Too many failed logins; Retry-After says when to try again.",
     Unavailable "unavailable" 503 true "The server is stopping, or its disk has failed and the vault recovers.",
+    UnknownHost "unknown_host" 421 false "The server is not asked under this name (warren serve --host).",
     UnsupportedMediaType "unsupported_media_type" 415 false "The body must be application/json or application/x-protobuf.",
     WrongPassword "wrong_password" 401 false "No account has this login and this password.",
 }

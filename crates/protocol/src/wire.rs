@@ -131,6 +131,10 @@ pub struct PasswordRequest {
     /// The next one: 8 to 1,024 bytes.
     #[prost(string, tag = "3")]
     pub new_password: String,
+    /// Whether it ends every device but the one whose token comes with the request.
+    #[prost(bool, tag = "4")]
+    #[serde(default)]
+    pub revoke_others: bool,
 }
 
 /// `POST /v1/clients`: registers a device, by login and password, or by the token of a device.

@@ -1,10 +1,12 @@
 //! The accept loop: connections within their limit, and an orderly end.
 //!
 //! # Invariants
-//! - At most `connections_max` connections are open; further ones wait in the system's queue.
+//! - At most `connections_max` connections are open; further ones wait in the system's queue. One
+//!   network has a share of them; what it opens beyond that is refused and closed at once.
 //! - After `shutdown` no connection and no further request is taken; those under way are answered,
 //!   for at most [`SHUTDOWN_MAX`].
 
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,9 +20,9 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
+use crate::admission::connections::Place;
 use crate::app::App;
 use crate::extract::Peer;
 use crate::gateway::Address;
@@ -32,6 +34,12 @@ const SHUTDOWN_MAX: Duration = Duration::from_secs(25);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A head with a token, and whatever proxies add to it.
 const HEAD_BYTES_MAX: usize = 16 << 10;
+/// What is read of a connection before somebody asks for it, and gathered before it is written.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+/// For a connection over its network's share. It has not been read, so this may be lost on the way.
+const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/json\r\nconnection: close\r\ncontent-length: 87\r\n\r\n\
+    {\"error\":{\"code\":\"busy\",\"message\":\"too many connections are open from this address\"}}";
 
 /// A socket, and what answers on it.
 pub(crate) struct Listener {
@@ -44,24 +52,32 @@ pub(crate) struct Listener {
 pub(crate) async fn serve(listener: Listener, app: &Arc<App>, shutdown: impl Future<Output = ()>) {
     let Listener { socket, router, idle_max } = listener;
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(idle_max);
+    http.timer(TokioTimer::new()).max_buf_size(BUFFER_BYTES_MAX);
     http.max_header_size(HEAD_BYTES_MAX);
     let graceful = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);
     loop {
-        let (permit, accepted) = tokio::select! {
-            next = accept(&socket, &app.connections) => next,
+        let (mut place, accepted) = tokio::select! {
+            next = accept(&socket, app) => next,
             () = &mut shutdown => break,
         };
         match accepted {
-            Ok(stream) => {
+            Ok((stream, peer)) => {
+                if !app.connections.admit(&mut place, peer, &app.proxies) {
+                    // It takes what fits its buffer, which is new, or it has gone.
+                    drop(stream.try_write(TOO_MANY_CONNECTIONS));
+                    app.metrics.connection_refused();
+                    continue;
+                }
+                let mut http = http.clone();
+                http.header_read_timeout(app.connections.idle_max(idle_max));
                 let (app, router) = (Arc::clone(app), router.clone());
-                let answered = connection(http.clone(), graceful.watcher(), stream, router);
+                let watcher = graceful.watcher();
                 tokio::spawn(async move {
                     app.metrics.connected();
-                    answered.await;
+                    connection(http, watcher, stream, peer, router, &app).await;
                     app.metrics.disconnected();
-                    drop(permit);
+                    drop(place);
                 });
             }
             Err(error) => {
@@ -76,29 +92,31 @@ pub(crate) async fn serve(listener: Listener, app: &Arc<App>, shutdown: impl Fut
     }
 }
 
-async fn accept(
-    socket: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> (OwnedSemaphorePermit, std::io::Result<TcpStream>) {
-    let permit = Arc::clone(permits).acquire_owned().await;
-    let permit = permit.expect("nobody closes the semaphore");
-    (permit, socket.accept().await.map(|(stream, _)| stream))
+async fn accept(socket: &TcpListener, app: &App) -> (Place, std::io::Result<(TcpStream, IpAddr)>) {
+    let place = app.connections.place().await;
+    let accepted = socket.accept().await;
+    (place, accepted.map(|(stream, peer)| (stream, peer.ip().to_canonical())))
 }
 
 /// Answers one connection's requests until it closes.
-async fn connection(http: http1::Builder, watcher: Watcher, stream: TcpStream, router: Router) {
-    let prepared = socket::prepare(&stream).and_then(|()| stream.peer_addr());
-    let address = match prepared {
-        Ok(address) => address.ip().to_canonical(),
+async fn connection(
+    http: http1::Builder,
+    watcher: Watcher,
+    stream: TcpStream,
+    peer: IpAddr,
+    router: Router,
+    app: &App,
+) {
+    if let Err(error) = socket::prepare(&stream) {
         // It was gone before it was accepted.
-        Err(error) => return tracing::debug!(%error, "connection"),
-    };
+        return tracing::debug!(%error, "connection");
+    }
     let is_refused = Arc::new(AtomicBool::new(false));
     let socket = Socket::new(stream, Arc::clone(&is_refused));
-    let peer = Peer { address, is_refused };
     let service = service_fn(move |mut request: Request<Incoming>| {
+        let address = app.proxies.client(peer, request.headers());
         request.extensions_mut().insert(Address(address));
-        request.extensions_mut().insert(peer.clone());
+        request.extensions_mut().insert(Peer { address, is_refused: Arc::clone(&is_refused) });
         router.clone().oneshot(request)
     });
     let connection = http.serve_connection(TokioIo::new(socket), service);

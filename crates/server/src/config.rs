@@ -9,6 +9,7 @@ use subtle::ConstantTimeEq;
 use sync_store::RepairRecord;
 use zeroize::Zeroizing;
 
+use crate::admission::proxies::TrustedProxy;
 use crate::origin::Origin;
 use crate::site::Asset;
 
@@ -29,15 +30,22 @@ pub struct Config {
     pub admin_token: Option<AdminToken>,
     /// Other origins whose pages may call the API.
     pub origins: Vec<Origin>,
+    /// Names that the server is asked under; without any, all of them, or where it listens on a
+    /// loopback address, `localhost` and addresses.
+    pub hosts: Vec<String>,
+    /// Proxies whose `X-Forwarded-For` says who asks.
+    pub trusted_proxies: Vec<TrustedProxy>,
     /// What browsers find here; if it is empty, `/` is a page that says what this is.
     pub site: &'static [Asset],
     /// Messages in one request or answer.
     pub messages_count_max: usize,
     /// Bytes of one request's body.
     pub body_bytes_max: usize,
-    /// In this time a request's head must arrive, and then its body; a connection without a request
-    /// closes.
+    /// In this time a request's head must arrive, and then a short body; a connection without a
+    /// request closes. A long body has a second more for each 16 KiB.
     pub request_timeout: Duration,
+    /// Bytes of all bodies and answers that are in memory at one time.
+    pub memory_bytes_max: usize,
     /// Connections at one time; further ones wait in the system's queue.
     pub connections_max: usize,
     /// Devices of one account that listen at one time.
@@ -61,10 +69,13 @@ impl Default for Config {
             registration_open: false,
             admin_token: None,
             origins: Vec::new(),
+            hosts: Vec::new(),
+            trusted_proxies: Vec::new(),
             site: &[],
             messages_count_max: protocol::MESSAGES_COUNT_MAX,
             body_bytes_max: protocol::BODY_BYTES_MAX,
             request_timeout: Duration::from_secs(30),
+            memory_bytes_max: 512 << 20,
             // Thousands of devices that listen; at a descriptor each, which the program sees to.
             connections_max: 10_000,
             // As many as an account has devices.

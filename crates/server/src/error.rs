@@ -14,6 +14,9 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Response};
 use protocol::ErrorCode;
 
+use crate::admission::body::BodyError;
+use crate::admission::throttle::TooManyAttempts;
+
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -46,6 +49,23 @@ impl From<Overload> for Refusal {
         match overload {
             Overload::Busy(what) => Self::new(ErrorCode::Busy, what),
             Overload::Stopping => Self::new(ErrorCode::Unavailable, overload.to_string()),
+        }
+    }
+}
+
+impl From<TooManyAttempts> for Refusal {
+    fn from(TooManyAttempts { retry_after_s }: TooManyAttempts) -> Self {
+        Self { retry_after_s: Some(retry_after_s), ..Self::of(ErrorCode::TooManyAttempts) }
+    }
+}
+
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge(_) => Self::new(ErrorCode::TooLarge, error.to_string()),
+            BodyError::Timeout => Self::of(ErrorCode::Timeout),
+            BodyError::Overload(error) => error.into(),
+            BodyError::Broken(error) => Self::new(ErrorCode::Malformed, error.to_string()),
         }
     }
 }
@@ -89,9 +109,6 @@ impl From<accounts::Error> for Refusal {
             E::InvalidToken => Self::of(ErrorCode::InvalidToken),
             E::NotFound => Self::of(ErrorCode::NotFound),
             E::WrongPassword => Self::of(ErrorCode::WrongPassword),
-            E::TooManyAttempts { retry_after_s } => {
-                Self { retry_after_s: Some(retry_after_s), ..Self::of(ErrorCode::TooManyAttempts) }
-            }
             E::TooManyClients { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
             E::Engine(error) => error.into(),
             error => Self::internal(error),

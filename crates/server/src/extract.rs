@@ -1,8 +1,7 @@
 //! What handlers take from a request: who asks, in which encoding, with which body.
 //!
 //! # Invariants
-//! - A body is read within the limit on its size and the limit on its time, whatever its head
-//!   promised.
+//! - A body is read within its limits, and counts as its device's or else as its network's.
 //! - A token is checked against the accounts at every request: revoking takes effect at once.
 
 use std::net::IpAddr;
@@ -10,20 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use accounts::{Session, Token};
-use axum::body::{Body as HttpBody, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName};
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
+use axum::http::{Extensions, HeaderMap, HeaderName};
+use bytes::Bytes;
 use prost::encoding::{DecodeContext, decode_key, skip_field};
 use protocol::ErrorCode;
 use serde::de::DeserializeOwned;
 use sync_store::{Seen, Vault};
-use tokio::sync::OwnedSemaphorePermit;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
+use crate::admission::body::{BodyLimits, Incoming};
+use crate::admission::memory::{Holder, Room};
 use crate::app::{App, blocking};
 use crate::error::Refusal;
 
@@ -49,6 +47,10 @@ impl Encoding {
     }
 
     fn sent(headers: &HeaderMap) -> Result<Self, Refusal> {
+        if !matches!(text(headers, &CONTENT_ENCODING), "" | "identity") {
+            let message = "the body of a request is not compressed";
+            return Err(Refusal::new(ErrorCode::UnsupportedMediaType, message));
+        }
         match essence(text(headers, &CONTENT_TYPE)) {
             protocol::JSON => Ok(Self::Json),
             protocol::PROTOBUF => Ok(Self::Protobuf),
@@ -65,9 +67,10 @@ impl<S: Sync> FromRequestParts<S> for Encoding {
     }
 }
 
-/// The other side of a connection; `accept` puts it beside each request.
+/// Who asks; `accept` puts it beside each request.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
+    /// The other side of the connection, or the client of a trusted proxy.
     pub(crate) address: IpAddr,
     /// Whether its last request was refused and had a body, of which perhaps not all was read.
     pub(crate) is_refused: Arc<AtomicBool>,
@@ -91,6 +94,10 @@ impl<S: Sync> FromRequestParts<S> for Bearer {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        if parts.headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+            let message = "a request has one Authorization header";
+            return Err(Refusal::new(ErrorCode::Malformed, message));
+        }
         let credentials = text(&parts.headers, &AUTHORIZATION).split_once(' ');
         let token = credentials.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         Ok(Self(token.map(|(_, token)| token.trim().to_owned().into())))
@@ -110,8 +117,7 @@ impl FromRequestParts<Arc<App>> for Operator {
         let bearer = Bearer::from_request_parts(parts, app).await?;
         // Who sends none does not guess.
         let token = bearer.text().ok_or(Refusal::of(ErrorCode::InvalidToken))?;
-        let peer = parts.extensions.get::<Peer>().expect("accept puts it beside each request");
-        if app.is_operator(token, peer.address)? {
+        if app.is_operator(token, peer(&parts.extensions).address).await? {
             Ok(Self)
         } else {
             Err(Refusal::new(ErrorCode::InvalidToken, "this is not the operator's token"))
@@ -119,10 +125,28 @@ impl FromRequestParts<Arc<App>> for Operator {
     }
 }
 
+/// Who may see how the server is: the operator, or where nobody has said who that is, whoever is on
+/// this machine.
+pub(crate) struct Observer;
+
+impl FromRequestParts<Arc<App>> for Observer {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        let is_here = peer(&parts.extensions).address.is_loopback();
+        if app.config.admin_token.is_none() && is_here {
+            return Ok(Self);
+        }
+        Operator::from_request_parts(parts, app).await.map(|Operator| Self)
+    }
+}
+
 /// A device that has shown its token, and its vault, open.
 pub(crate) struct Device {
     pub(crate) session: Session,
     pub(crate) vault: Vault,
+    /// On whose account its answers are held.
+    pub(crate) holder: Holder,
 }
 
 impl Device {
@@ -137,14 +161,18 @@ impl FromRequestParts<Arc<App>> for Device {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
         let token = Bearer::from_request_parts(parts, app).await?.token()?;
-        let app = Arc::clone(app);
-        blocking(move || {
+        let (app, address) = (Arc::clone(app), peer(&parts.extensions).address);
+        let device = blocking(move || {
             let session = app.accounts.authenticate(&token)?;
+            app.logins.note(&session.login, address);
             let key = || Ok(app.accounts.unlock_by_token(&token)?.key);
             let vault = app.vaults.open_with::<Refusal>(&session.vault, key)?;
-            Ok(Self { session, vault })
-        })
-        .await
+            let holder = Holder::of_account(session.account, address);
+            Ok(Self { session, vault, holder })
+        });
+        let device = device.await?;
+        parts.extensions.insert(device.holder);
+        Ok(device)
     }
 }
 
@@ -152,8 +180,7 @@ impl FromRequestParts<Arc<App>> for Device {
 pub(crate) struct RawBody {
     encoding: Encoding,
     bytes: Bytes,
-    /// Its place among those that are read and decoded.
-    _room: OwnedSemaphorePermit,
+    room: Room,
 }
 
 impl RawBody {
@@ -167,34 +194,58 @@ impl RawBody {
         check_count(count_items(&self.bytes)?, count_max, what)
     }
 
+    /// What it says, and the room that this takes.
     pub(crate) fn decode<T: DeserializeOwned + prost::Message + Default>(
         self,
-    ) -> Result<T, Refusal> {
-        match self.encoding {
+    ) -> Result<(T, Room), Refusal> {
+        let decoded = match self.encoding {
             // What serde and prost say is about the caller's own bytes.
             Encoding::Json => serde_json::from_slice(&self.bytes).map_err(|e| malformed(&e)),
             Encoding::Protobuf => T::decode(self.bytes).map_err(|e| malformed(&e)),
-        }
+        };
+        Ok((decoded?, self.room))
     }
 
-    async fn read(request: Request, app: &App, bytes_max: usize) -> Result<Self, Refusal> {
+    async fn read(request: Request, app: &App, limits: BodyLimits) -> Result<Self, Refusal> {
         let encoding = Encoding::sent(request.headers())?;
-        let promised = request.body().size_hint().upper().and_then(|bytes| bytes.try_into().ok());
-        let room =
-            app.room(promised.map_or(bytes_max, |bytes: usize| bytes.min(bytes_max))).await?;
-        let read = read(request.into_body(), bytes_max);
-        let Ok(bytes) = tokio::time::timeout(app.config.request_timeout, read).await else {
-            return Err(Refusal::of(ErrorCode::Timeout));
-        };
-        Ok(Self { encoding, bytes: bytes?, _room: room })
+        let extensions = request.extensions();
+        let holder = extensions.get().copied();
+        let holder = holder.unwrap_or_else(|| Holder::stranger(peer(extensions).address));
+        let mut room = app.room(holder);
+        let bytes = Incoming::new(request.into_body(), limits).whole(&mut room).await?;
+        Ok(Self { encoding, bytes, room })
     }
+
+    /// A small one, whose time does not grow.
+    async fn read_form(request: Request, app: &App) -> Result<Self, Refusal> {
+        let wait_max = app.config.request_timeout;
+        let limits = BodyLimits { bytes_max: FORM_BYTES_MAX, wait_max, is_long: false };
+        Self::read(request, app, limits).await
+    }
+
+    /// What it says, of which perhaps a part is a password: the body itself is wiped.
+    fn decode_form<T>(
+        self,
+        decode: impl FnOnce(Encoding, &[u8]) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let form = decode(self.encoding, &self.bytes);
+        if let Ok(mut bytes) = self.bytes.try_into_mut() {
+            bytes.zeroize();
+        }
+        form
+    }
+}
+
+fn peer(extensions: &Extensions) -> &Peer {
+    extensions.get().expect("accept puts it beside each request")
 }
 
 impl FromRequest<Arc<App>> for RawBody {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refusal> {
-        Self::read(request, app, app.config.body_bytes_max).await
+        let (bytes_max, wait_max) = (app.config.body_bytes_max, app.config.request_timeout);
+        Self::read(request, app, BodyLimits { bytes_max, wait_max, is_long: true }).await
     }
 }
 
@@ -205,7 +256,12 @@ impl<T: DeserializeOwned + prost::Message + Default> FromRequest<Arc<App>> for F
     type Rejection = Refusal;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refusal> {
-        RawBody::read(request, app, FORM_BYTES_MAX).await?.decode().map(Self)
+        let body = RawBody::read_form(request, app).await?;
+        let form = body.decode_form(|encoding, bytes| match encoding {
+            Encoding::Json => serde_json::from_slice(bytes).map_err(|e| malformed(&e)),
+            Encoding::Protobuf => T::decode(bytes).map_err(|e| malformed(&e)),
+        });
+        form.map(Self)
     }
 }
 
@@ -216,16 +272,15 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonForm<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refusal> {
-        let body = RawBody::read(request, app, FORM_BYTES_MAX).await?;
-        match body.encoding {
-            Encoding::Json => {
-                serde_json::from_slice(&body.bytes).map(Self).map_err(|e| malformed(&e))
-            }
+        let body = RawBody::read_form(request, app).await?;
+        let form = body.decode_form(|encoding, bytes| match encoding {
+            Encoding::Json => serde_json::from_slice(bytes).map_err(|e| malformed(&e)),
             Encoding::Protobuf => {
                 let message = "this call takes application/json alone";
                 Err(Refusal::new(ErrorCode::UnsupportedMediaType, message))
             }
-        }
+        });
+        form.map(Self)
     }
 }
 
@@ -251,25 +306,6 @@ fn count_items(mut body: &[u8]) -> Result<usize, Refusal> {
 
 pub(crate) fn malformed(error: &dyn std::error::Error) -> Refusal {
     Refusal::new(ErrorCode::Malformed, error.to_string())
-}
-
-async fn read(mut body: HttpBody, bytes_max: usize) -> Result<Bytes, Refusal> {
-    let too_large =
-        || Refusal::new(ErrorCode::TooLarge, format!("a body has at most {bytes_max} bytes here"));
-    let promised = body.size_hint().lower();
-    if promised > bytes_max as u64 {
-        return Err(too_large());
-    }
-    let mut bytes = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| malformed(&error))?;
-        let Some(data) = frame.data_ref() else { continue };
-        if data.len() > bytes_max - bytes.len() {
-            return Err(too_large());
-        }
-        bytes.extend_from_slice(data);
-    }
-    Ok(bytes.freeze())
 }
 
 /// A header's value; empty if it is missing or not text.

@@ -8,13 +8,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use accounts::Accounts;
+use accounts::{Accounts, Login};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use sync_store::Vaults;
-use tokio::sync::OwnedSemaphorePermit;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use crate::admission::hosts::Hosts;
+use crate::admission::logins::LoginError;
+use crate::admission::memory::{Holder, Room};
+use crate::admission::throttle::TooManyAttempts;
 use crate::app::{self, App};
 use crate::error::Overload;
 use crate::{clock, respond};
@@ -35,7 +38,8 @@ pub struct Gateway {
     pub idle_max: Duration,
 }
 
-/// Who asks: the other side of the connection. In each request's extensions.
+/// Who asks: the other side of the connection, or the client of a trusted proxy. In each request's
+/// extensions.
 #[derive(Clone, Copy, Debug)]
 pub struct Address(pub IpAddr);
 
@@ -67,19 +71,52 @@ impl Services {
         app::detached(move || work(&services)).await
     }
 
-    /// Runs work that hashes a password, when its turn comes.
-    pub async fn with_password<T, F>(&self, work: F) -> Result<T, Overload>
+    /// Runs work that shows whether a login's password is right, when its turn comes.
+    pub async fn log_in<T, F>(
+        &self,
+        login: Login,
+        address: IpAddr,
+        work: F,
+    ) -> Result<T, LoginError>
     where
-        F: FnOnce(&Self) -> T + Send + 'static,
+        F: FnOnce(&Accounts, &Login) -> Result<T, accounts::Error> + Send + 'static,
         T: Send + 'static,
     {
-        let services = self.clone();
-        self.0.in_turn(move |_| work(&services)).await
+        let work = move |app: &App, login: &Login| work(&app.accounts, login);
+        self.0.log_in(login, address, work).await
     }
 
-    /// Room for a body of so many bytes; it is given back when this is dropped.
-    pub async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Overload> {
-        self.0.room(bytes).await
+    /// Runs work that hashes a new password of somebody who has proven who they are.
+    pub async fn hash_known<T, F>(&self, address: IpAddr, work: F) -> Result<T, Overload>
+    where
+        F: FnOnce(&Accounts) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.0.hash_known(address, move |app| work(&app.accounts)).await
+    }
+
+    /// Runs work that hashes the password of a new account.
+    pub async fn hash_new<T, F>(&self, address: IpAddr, work: F) -> Result<T, Overload>
+    where
+        F: FnOnce(&Accounts) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.0.hash_new(address, move |app| work(&app.accounts)).await
+    }
+
+    /// Counts an account that somebody makes.
+    pub fn begin_registration(&self, address: IpAddr) -> Result<(), TooManyAttempts> {
+        self.0.logins.begin_registration(address)
+    }
+
+    /// Notes that a device of this account was here.
+    pub fn note(&self, login: &Login, address: IpAddr) {
+        self.0.logins.note(login, address);
+    }
+
+    /// An empty room in memory.
+    pub fn room(&self, holder: Holder) -> Room {
+        self.0.room(holder)
     }
 
     /// Whether what stores new data is to be refused: the disk is full.
@@ -92,7 +129,7 @@ impl Services {
         clock::now_ms()
     }
 
-    /// In which more of a body must arrive.
+    /// In which a short body must arrive.
     pub fn request_timeout(&self) -> Duration {
         self.0.config.request_timeout
     }
@@ -109,9 +146,10 @@ impl Services {
 }
 
 /// Routes within what surrounds every handler: requests are counted, refusals written, panics
-/// caught.
-pub(crate) fn surround(router: Router, app: &Arc<App>) -> Router {
+/// caught, other hosts' requests refused.
+pub(crate) fn surround(router: Router, app: &Arc<App>, hosts: Arc<Hosts>) -> Router {
     router
         .layer(CatchPanicLayer::custom(respond::panicked))
+        .layer(from_fn_with_state(hosts, respond::check_host))
         .layer(from_fn_with_state(Arc::clone(app), respond::finish))
 }

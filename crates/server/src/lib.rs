@@ -7,7 +7,8 @@
 //!
 //! # Invariants
 //! - An acknowledged push is on the disk; a stopping server answers what it has taken.
-//! - Every input has a limit: connections, heads, bodies, counts, time.
+//! - Every input has a limit: connections, heads, bodies, counts, time. What a client makes the
+//!   server hold counts against its account and its network (`admission`).
 //! - No internal text, key, token or message leaves in an error or a log line.
 //!
 //! # Not here
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod accept;
+mod admission;
 mod app;
 mod census;
 mod clock;
@@ -43,6 +45,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::accept::Listener;
+pub use crate::admission::body::{BodyError, BodyLimits, Incoming};
+pub use crate::admission::logins::LoginError;
+pub use crate::admission::memory::{Holder, MESSAGE_BYTES, Room, page_bytes};
+pub use crate::admission::proxies::{InvalidProxy, TrustedProxy};
+pub use crate::admission::throttle::TooManyAttempts;
 use crate::app::App;
 pub use crate::config::{AdminToken, Config, Limits};
 pub use crate::error::{Error, Overload, Result};
@@ -87,7 +94,7 @@ impl Server {
         };
         let Gateway { router, idle_max, .. } = gateway;
         let (address, socket) = listen(address).await?;
-        let router = gateway::surround(router, &self.app);
+        let router = gateway::surround(router, &self.app, self.app.hosts(address));
         self.listeners.push(Listener { socket, router, idle_max });
         Ok(address)
     }
@@ -100,8 +107,8 @@ impl Server {
     /// Answers requests until `shutdown` is ready, then finishes those that it has taken, and
     /// closes every vault.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
-        let Self { socket, gateways, mut listeners, app, .. } = self;
-        let router = router::router(&app, &gateways);
+        let Self { socket, address, gateways, mut listeners, app } = self;
+        let router = router::router(&app, &gateways, app.hosts(address));
         let idles = gateways.iter().map(|gateway| gateway.idle_max);
         let idle_max = idles.fold(app.config.request_timeout, Ord::max);
         listeners.push(Listener { socket, router, idle_max });

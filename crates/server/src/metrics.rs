@@ -80,6 +80,18 @@ impl Metrics {
         self.totals.disconnected();
     }
 
+    pub(crate) fn connection_refused(&self) {
+        with_local_recorder(&self.recorder, || {
+            counter!("warren_connections_refused_total").increment(1);
+        });
+    }
+
+    pub(crate) fn login_refused(&self) {
+        with_local_recorder(&self.recorder, || {
+            counter!("warren_logins_refused_total").increment(1);
+        });
+    }
+
     /// Asks the file system for the size of each open vault's WAL.
     pub(crate) fn render(&self, app: &App) -> String {
         self.set("warren_databases_open", app.databases.open_count());

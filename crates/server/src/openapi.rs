@@ -30,15 +30,16 @@ use crate::handlers::clients::NAME_CHARACTERS_MAX;
 use crate::respond::to_json;
 
 /// Why any call may be refused.
-const ALWAYS: &[ErrorCode] = &[ErrorCode::DiskFull, ErrorCode::Internal, ErrorCode::Unavailable];
-/// Why a call with a body may be refused.
-pub(crate) const BODY: &[ErrorCode] = &[
-    ErrorCode::Busy,
+const ALWAYS: &[ErrorCode] = &[
+    ErrorCode::DiskFull,
+    ErrorCode::Internal,
     ErrorCode::Malformed,
-    ErrorCode::Timeout,
-    ErrorCode::TooLarge,
-    ErrorCode::UnsupportedMediaType,
+    ErrorCode::Unavailable,
+    ErrorCode::UnknownHost,
 ];
+/// Why a call with a body may be refused.
+pub(crate) const BODY: &[ErrorCode] =
+    &[ErrorCode::Busy, ErrorCode::Timeout, ErrorCode::TooLarge, ErrorCode::UnsupportedMediaType];
 /// Why a call with the operator's token may be refused.
 pub(crate) const OPERATOR: &[ErrorCode] =
     &[ErrorCode::AdminDisabled, ErrorCode::InvalidToken, ErrorCode::TooManyAttempts];

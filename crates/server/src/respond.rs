@@ -19,6 +19,8 @@ use axum::response::{IntoResponse, Response};
 use protocol::{ErrorCode, ErrorResponse};
 use serde::Serialize;
 
+use crate::admission::hosts::Hosts;
+use crate::admission::memory::Room;
 use crate::app::App;
 use crate::clock;
 use crate::error::Refusal;
@@ -30,6 +32,7 @@ pub(crate) struct Reply {
     status: StatusCode,
     media_type: &'static str,
     body: Vec<u8>,
+    room: Option<Room>,
 }
 
 impl Reply {
@@ -50,14 +53,23 @@ impl Reply {
             Encoding::Json => (protocol::JSON, to_json(body)),
             Encoding::Protobuf => (protocol::PROTOBUF, body.encode_to_vec()),
         };
-        Self { status, media_type, body }
+        Self { status, media_type, body, room: None }
+    }
+
+    /// The same, which keeps its room until it has been sent.
+    pub(crate) fn within(self, room: Room) -> Self {
+        Self { room: Some(room), ..self }
     }
 }
 
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         let headers = [(CONTENT_TYPE, HeaderValue::from_static(self.media_type))];
-        (self.status, headers, self.body).into_response()
+        let body = match self.room {
+            Some(room) => room.keep(self.body),
+            None => self.body.into(),
+        };
+        (self.status, headers, body).into_response()
     }
 }
 
@@ -95,6 +107,18 @@ pub(crate) async fn finish(
     }
     app.metrics.answered(&method, route, response.status(), clock::now() - started);
     response
+}
+
+/// Refuses what is asked under a name that is not the server's.
+pub(crate) async fn check_host(
+    State(hosts): State<Arc<Hosts>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match hosts.check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
 }
 
 /// Keeps the headers that are there: an `Allow` beside `method_not_allowed`.

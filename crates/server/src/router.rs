@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::admission::hosts::Hosts;
 use crate::app::App;
 use crate::gateway::{self, Gateway, Place};
 use crate::handlers::{accounts, admin, clients, events, health, reconcile, sync};
 use crate::{openapi, origin, respond, site};
 
 /// The API, the gateways that are under a path, and where neither is, the site.
-pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway]) -> Router {
+pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway], hosts: Arc<Hosts>) -> Router {
     let calls = OpenApiRouter::with_openapi(openapi::base())
         .merge(accounts::router())
         .merge(admin::router())
@@ -38,5 +39,5 @@ pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway]) -> Router {
         Place::Path(path) => router.nest(path, gateway.router.clone()),
         Place::Listener(_) => router,
     };
-    gateway::surround(gateways.iter().fold(router, under_path), app)
+    gateway::surround(gateways.iter().fold(router, under_path), app, hosts)
 }

@@ -2,13 +2,16 @@
 //!
 //! - A peer that does not take what it is sent is given up after [`STALL_MAX`]: by this file, where
 //!   it is more than the system's buffers hold; by the system ([`prepare`]), where it is less, as
-//!   with a device that listens and has lost its network.
+//!   with a device that listens and has lost its network. Who takes a little now and then is given
+//!   up as well: a second of waiting is worth [`BYTES_PER_SECOND_MIN`].
+//! - What waits to be sent waits here, where it is counted: the system takes no more than
+//!   [`UNSENT_BYTES_MAX`] of it.
 //! - A peer that was refused may still be sending when the server closes (a body over the limit),
 //!   so it is listened to for a moment. Closed at once, the system would answer its bytes with a
 //!   reset, which on the peer's side destroys the answer before it is read.
 //!
 //! # Not here
-//! - Time limits on what arrives → `accept.rs` (heads) and `extract.rs` (bodies).
+//! - Time limits on what arrives → `accept.rs` (heads) and `admission/body.rs`.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -17,13 +20,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::admission::body::BYTES_PER_SECOND_MIN;
+
 /// Longer than a phone's change from one network to another.
 const STALL_MAX: Duration = Duration::from_millis(STALL_MS_MAX as u64);
 const STALL_MS_MAX: u32 = 30_000;
+/// Enough for the system to fill the network while the server makes more.
+const UNSENT_BYTES_MAX: u32 = 128 << 10;
 /// A refused peer that has sent nothing for so long is done.
 const LINGER_QUIET_MAX: Duration = Duration::from_secs(2);
 /// How long a refused peer is listened to in all, and how much is taken: four bodies of the usual
@@ -34,17 +42,27 @@ const LINGER_BYTES_MAX: usize = 64 << 20;
 /// Small writes leave at once, and a peer that acknowledges none of them is gone.
 pub(crate) fn prepare(stream: &TcpStream) -> Result<()> {
     #[cfg(target_os = "linux")]
-    rustix::net::sockopt::set_tcp_user_timeout(stream, STALL_MS_MAX)?;
+    {
+        rustix::net::sockopt::set_tcp_user_timeout(stream, STALL_MS_MAX)?;
+        SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
+    }
     stream.set_nodelay(true)
 }
 
 pub(crate) struct Socket {
     stream: TcpStream,
     is_refused: Arc<AtomicBool>,
-    /// Runs while a write waits.
-    stall: Option<Pin<Box<Sleep>>>,
+    stall: Stall,
     /// There once our side is closed.
     linger: Option<Linger>,
+}
+
+/// How long the peer keeps a write waiting, less what it has taken for it.
+#[derive(Default)]
+struct Stall {
+    owed: Duration,
+    /// There while a write waits: since when, and what ends it.
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 struct Linger {
@@ -55,17 +73,29 @@ struct Linger {
 
 impl Socket {
     pub(crate) fn new(stream: TcpStream, is_refused: Arc<AtomicBool>) -> Self {
-        Self { stream, is_refused, stall: None, linger: None }
+        Self { stream, is_refused, stall: Stall::default(), linger: None }
     }
+}
 
-    fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<Result<T>>) -> Poll<Result<T>> {
-        if written.is_ready() {
-            self.stall = None;
-            return written;
+impl Stall {
+    fn watch(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<Result<usize>>,
+    ) -> Poll<Result<usize>> {
+        if let Poll::Ready(result) = written {
+            if let Some((since, _)) = self.waiting.take() {
+                self.owed += since.elapsed();
+            }
+            let bytes = u32::try_from(*result.as_ref().unwrap_or(&0)).unwrap_or(u32::MAX);
+            let paid = Duration::from_secs(1) * bytes / BYTES_PER_SECOND_MIN;
+            self.owed = self.owed.saturating_sub(paid);
+            return Poll::Ready(result);
         }
-        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(STALL_MAX)));
-        ready!(stall.as_mut().poll(context));
-        Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the peer takes nothing")))
+        let left = STALL_MAX.saturating_sub(self.owed);
+        let (_, end) = self.waiting.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
+        ready!(end.as_mut().poll(context));
+        Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the peer takes too little")))
     }
 }
 
@@ -86,7 +116,7 @@ impl AsyncWrite for Socket {
         bytes: &[u8],
     ) -> Poll<Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watch(context, written)
+        self.stall.watch(context, written)
     }
 
     fn poll_write_vectored(
@@ -95,7 +125,7 @@ impl AsyncWrite for Socket {
         slices: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watch(context, written)
+        self.stall.watch(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {

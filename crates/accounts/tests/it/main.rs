@@ -40,7 +40,7 @@ impl Fixture {
     }
 
     fn unlock(&self, name: &str) -> Unlocked {
-        self.accounts.unlock(&login(name), &password(name), NOW, None).unwrap()
+        self.accounts.unlock(&login(name), &password(name)).unwrap()
     }
 
     fn register(&self, unlocked: &Unlocked, enrolled_by: Option<&ClientId>) -> Registered {

@@ -24,7 +24,7 @@ fn the_files_hold_no_key_no_token_and_no_password() {
     let ada = fixture.add("ada");
     let device = fixture.register(&ada, None);
     let new = secret("the second password");
-    fixture.accounts.change_password(&login("ada"), &password("ada"), &new, NOW, None).unwrap();
+    fixture.accounts.change_password(&login("ada"), &password("ada"), &new).unwrap();
     fixture.accounts.unlock_by_token(&device.token).unwrap();
 
     let raw = raw_bytes(fixture.data.path());
@@ -73,7 +73,7 @@ fn a_passwords_wrap_opens_on_no_other_accounts_row() {
         [],
     );
     assert_eq!(copied.unwrap(), 1);
-    let unlocked = fixture.accounts.unlock(&login("ada"), &password("eve"), NOW, None);
+    let unlocked = fixture.accounts.unlock(&login("ada"), &password("eve"));
     assert!(matches!(unlocked, Err(Error::WrongPassword)), "{unlocked:?}");
 }
 

@@ -75,19 +75,3 @@ fn accounts_are_put_in_order_of_what_their_vaults_weigh_together() {
     assert_eq!(by_weight(&Selection { offset: 1, count_max: 1, ..all() }), ["cyd"]);
     assert_eq!(by_weight(&Selection { search: "b".to_owned(), ..all() }), ["bob"]);
 }
-
-#[test]
-fn a_secret_that_is_no_account_s_is_slowed_by_address() {
-    let fixture = Fixture::new();
-    let address = "192.0.2.7".parse().unwrap();
-    let check = |is_right| fixture.accounts.check_secret(address, NOW, || is_right);
-    for _ in 0..1_000 {
-        assert!(check(true).unwrap());
-    }
-    let refused = (0..50).map(|_| check(false)).find(Result::is_err).unwrap().unwrap_err();
-    assert!(matches!(refused, accounts::Error::TooManyAttempts { .. }), "{refused}");
-    // Also the right one, or a guess would cost nothing; but logins do not wait for guesses.
-    check(true).unwrap_err();
-    fixture.add("ada");
-    fixture.accounts.unlock(&login("ada"), &password("ada"), NOW, Some(address)).unwrap();
-}

@@ -2,17 +2,23 @@
 
 use std::sync::Arc;
 
-use accounts::{Password, Unlocked};
+use accounts::{Accounts, Login, Password, Unlocked};
 use axum::Extension;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use serde_json::{Value, json};
 use server::{Address, Services};
 
 use crate::gateway::Gate;
 use crate::gateway::fault::Fault;
 use crate::gateway::form::Form;
+use crate::gateway::head::Head;
 use crate::gateway::said::Said;
+use crate::record::Owner;
+
+/// Preferences that all apps share, and bytes of their names and texts: they are told at each look
+/// at a token.
+const PREFS_COUNT_MAX: usize = 100;
+const PREFS_BYTES_MAX: usize = 64 << 10;
 
 /// The one way to log in, once there is a password.
 fn methods(is_bootstrapped: bool) -> Value {
@@ -29,6 +35,9 @@ fn ok(data: &Value) -> Said {
 
 impl Gate {
     async fn is_bootstrapped(&self) -> Result<bool, Fault> {
+        if self.settings.is_closed {
+            return Ok(true);
+        }
         let login = self.settings.login.clone();
         let find = move |services: &Services| services.accounts().find(&login);
         match self.services.blocking(find).await? {
@@ -61,7 +70,8 @@ fn password(form: &Form) -> Result<Password, Fault> {
 /// Sets the first password.
 pub(crate) async fn bootstrap(
     State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
+    Extension(Address(address)): Extension<Address>,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
     let Some(fields) = &form.fields else { return Err(Fault::InvalidLoginSettings) };
@@ -76,34 +86,30 @@ pub(crate) async fn bootstrap(
         (None, true) => return Err(Fault::NoOpenId),
         (None, false) => return Err(Fault::NoAuthMethod),
     };
+    gate.services.begin_registration(address)?;
     let (login, now_ms) = (gate.settings.login.clone(), gate.services.now_ms());
-    let add = move |services: &Services| services.accounts().add(&login, &password, now_ms);
-    let unlocked: Unlocked = gate.services.with_password(add).await??;
-    let token = gate.log_in(&unlocked, &headers).await?;
+    let add = move |accounts: &Accounts| accounts.add(&login, &password, now_ms);
+    let unlocked: Unlocked = gate.services.hash_new(address, add).await??;
+    gate.services.note(&unlocked.login, address);
+    let token = gate.log_in(&unlocked, &head.headers).await?;
     Ok(ok(&json!({"token": token})))
 }
 
 pub(crate) async fn login(
     State(gate): State<Arc<Gate>>,
     Extension(Address(address)): Extension<Address>,
-    headers: HeaderMap,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
     let password = password(&form)?;
-    let (login, now_ms) = (gate.settings.login.clone(), gate.services.now_ms());
-    let unlock = move |services: &Services| {
-        services.accounts().unlock(&login, &password, now_ms, Some(address))
-    };
-    let unlocked = gate.services.with_password(unlock).await??;
-    let token = gate.log_in(&unlocked, &headers).await?;
+    let unlock = move |accounts: &Accounts, login: &Login| accounts.unlock(login, &password);
+    let unlocked = gate.services.log_in(gate.settings.login.clone(), address, unlock).await?;
+    let token = gate.log_in(&unlocked, &head.headers).await?;
     Ok(ok(&json!({"token": token})))
 }
 
-pub(crate) async fn validate(
-    State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
-) -> Result<Said, Fault> {
-    let session = gate.session(&headers, None).await?;
+pub(crate) async fn validate(State(gate): State<Arc<Gate>>, head: Head) -> Result<Said, Fault> {
+    let session = gate.session(&head, None).await?;
     let owner = gate.owner(&session.unlocked).await?;
     Ok(ok(&json!({
         "validated": true,
@@ -119,15 +125,15 @@ pub(crate) async fn validate(
 /// Sets another password. All tokens end but the one that asks.
 pub(crate) async fn change_password(
     State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
-    let session = gate.session(&headers, form.token()).await?;
+    let session = gate.session(&head, form.token()).await?;
     let (password, unlocked) = (password(&form)?, session.unlocked.clone());
-    let replace = move |services: &Services| {
-        services.accounts().replace_password(&unlocked, &password, &session.client)
+    let replace = move |accounts: &Accounts| {
+        accounts.replace_password(&unlocked, &password, Some(&session.client))
     };
-    let revoked = gate.services.with_password(replace).await??;
+    let revoked = gate.services.hash_known(head.address, replace).await??;
     gate.open(&session.unlocked).await?.remove_clients(revoked).await?;
     Ok(ok(&json!({})))
 }
@@ -135,15 +141,21 @@ pub(crate) async fn change_password(
 /// Sets preferences that all of the server's apps share.
 pub(crate) async fn server_prefs(
     State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
-    let session = gate.session(&headers, form.token()).await?;
+    let session = gate.session(&head, form.token()).await?;
     let Some(Value::Object(prefs)) = form.get("prefs") else { return Err(Fault::InvalidPrefs) };
     let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
     let prefs: Option<Vec<_>> = prefs.iter().map(text).collect();
     let prefs = prefs.ok_or(Fault::thrown("a preference is a text"))?;
     let vault = gate.open(&session.unlocked).await?;
-    gate.change_owner(&vault, move |owner| owner.prefs.extend(prefs.iter().cloned())).await?;
+    let change = move |owner: &mut Owner| {
+        owner.prefs.extend(prefs.iter().cloned());
+        let bytes: usize = owner.prefs.iter().map(|(name, text)| name.len() + text.len()).sum();
+        let is_too_much = owner.prefs.len() > PREFS_COUNT_MAX || bytes > PREFS_BYTES_MAX;
+        if is_too_much { Err(Fault::TooLarge) } else { Ok(()) }
+    };
+    gate.change_owner(&vault, change).await?;
     Ok(ok(&json!({})))
 }

@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-use server::{Overload, Unread};
+use server::{BodyError, LoginError, Overload, TooManyAttempts, Unread};
 use sync_store::Cause;
 
 use crate::gateway::said::Said;
@@ -167,7 +167,6 @@ impl From<accounts::Error> for Fault {
             E::InvalidToken => Self::TokenNotFound,
             E::WrongPassword | E::InvalidPassword => Self::InvalidPassword,
             E::AccountExists => Self::AlreadyBootstrapped,
-            E::TooManyAttempts { retry_after_s } => Self::TooManyLogins { retry_after_s },
             E::Engine(error) => error.into(),
             error => Self::internal(error),
         }
@@ -205,6 +204,33 @@ impl From<sync_store::Error> for Fault {
 impl From<Overload> for Fault {
     fn from(_: Overload) -> Self {
         Self::Busy
+    }
+}
+
+impl From<TooManyAttempts> for Fault {
+    fn from(TooManyAttempts { retry_after_s }: TooManyAttempts) -> Self {
+        Self::TooManyLogins { retry_after_s }
+    }
+}
+
+impl From<LoginError> for Fault {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::TooManyAttempts(error) => error.into(),
+            LoginError::Overload(error) => error.into(),
+            LoginError::Accounts(error) => error.into(),
+        }
+    }
+}
+
+impl From<BodyError> for Fault {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge(_) => Self::TooLarge,
+            // Whoever sent what is broken is gone and reads no answer.
+            BodyError::Timeout | BodyError::Broken(_) => Self::Timeout,
+            BodyError::Overload(error) => error.into(),
+        }
     }
 }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::gateway::Gate;
 use crate::gateway::budget::{Open, amend};
 use crate::gateway::fault::Fault;
 use crate::gateway::form::Form;
+use crate::gateway::head::Head;
 use crate::gateway::said::Said;
 use crate::gateway::session::{Session, text};
 use crate::record::{Budget, BudgetKey};
@@ -20,8 +20,8 @@ fn users(user_id: &str) -> Value {
     json!([{"userId": user_id, "displayName": "", "userName": "", "owner": true}])
 }
 
-pub(crate) async fn list(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Result<Said, Fault> {
-    let session = gate.session(&headers, None).await?;
+pub(crate) async fn list(State(gate): State<Arc<Gate>>, head: Head) -> Result<Said, Fault> {
+    let session = gate.session(&head, None).await?;
     let user_id = gate.owner(&session.unlocked).await?.user_id;
     let file = |budget: Budget| {
         json!({
@@ -38,9 +38,9 @@ pub(crate) async fn list(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> R
     Ok(Said(json!({"status": "ok", "data": files})))
 }
 
-pub(crate) async fn info(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Result<Said, Fault> {
-    let session = gate.session(&headers, None).await?;
-    let file_id = text(&headers, "x-actual-file-id").unwrap_or_default();
+pub(crate) async fn info(State(gate): State<Arc<Gate>>, head: Head) -> Result<Said, Fault> {
+    let session = gate.session(&head, None).await?;
+    let file_id = text(&head.headers, "x-actual-file-id").unwrap_or_default();
     let Budget { file_id, group_id, name, encrypt_meta, .. } =
         gate.budget(&session, &file_id, Fault::NoFileInfo).await?.budget;
     let meta: Option<Value> = encrypt_meta
@@ -66,11 +66,11 @@ impl Gate {
     /// Who asks, and the budget that the body names.
     async fn named(
         self: &Arc<Self>,
-        headers: &HeaderMap,
+        head: &Head,
         form: &Form,
         missing: Fault,
     ) -> Result<(Session, Open), Fault> {
-        let session = self.session(headers, form.token()).await?;
+        let session = self.session(head, form.token()).await?;
         let file_id = form.text("fileId").unwrap_or_default();
         let open = self.budget(&session, file_id, missing).await?;
         Ok((session, open))
@@ -79,10 +79,10 @@ impl Gate {
 
 pub(crate) async fn get_key(
     State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
-    let (_, open) = gate.named(&headers, &form, Fault::FILE_NOT_FOUND).await?;
+    let (_, open) = gate.named(&head, &form, Fault::FILE_NOT_FOUND).await?;
     let BudgetKey { id, salt, test } = open.budget.key;
     Ok(Said(json!({"status": "ok", "data": {"id": id, "salt": salt, "test": test}})))
 }
@@ -91,10 +91,10 @@ pub(crate) async fn get_key(
 /// that is not sent stays as it was.
 pub(crate) async fn create_key(
     State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
-    let (_, open) = gate.named(&headers, &form, Fault::FILE_NOT_FOUND).await?;
+    let (_, open) = gate.named(&head, &form, Fault::FILE_NOT_FOUND).await?;
     let sent = |name: &str| {
         let is_sent = form.fields.as_ref().is_some_and(|fields| fields.contains_key(name));
         is_sent.then(|| form.text(name).map(str::to_owned))
@@ -116,10 +116,10 @@ pub(crate) async fn create_key(
 /// Forgets all messages. Until the next upload nobody syncs.
 pub(crate) async fn reset(
     State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
-    let (_, open) = gate.named(&headers, &form, Fault::USER_OR_FILE_NOT_FOUND).await?;
+    let (_, open) = gate.named(&head, &form, Fault::USER_OR_FILE_NOT_FOUND).await?;
     let without_group = |record: &[u8], _: &[_]| {
         let found = Budget::decode_record(record)?;
         let (mut budget, _) = found.ok_or(Fault::USER_OR_FILE_NOT_FOUND)?;
@@ -135,10 +135,10 @@ pub(crate) async fn reset(
 
 pub(crate) async fn rename(
     State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
-    let (_, open) = gate.named(&headers, &form, Fault::FILE_NOT_FOUND).await?;
+    let (_, open) = gate.named(&head, &form, Fault::FILE_NOT_FOUND).await?;
     if let Some(name) = form.fields.as_ref().and_then(|fields| fields.get("name")) {
         let name = name.as_str().map(str::to_owned);
         open.change(move |budget| {
@@ -153,10 +153,10 @@ pub(crate) async fn rename(
 /// Hides a budget. What it holds stays, as on the published server.
 pub(crate) async fn delete(
     State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
-    let session = gate.session(&headers, form.token()).await?;
+    let session = gate.session(&head, form.token()).await?;
     if form.get("fileId").is_none_or(|id| id == "") {
         return Err(Fault::FileIdRequired);
     }

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
 use serde_json::{Map, Value};
+use server::{BodyLimits, Holder, Incoming};
 
 use crate::gateway::Gate;
 use crate::gateway::fault::Fault;
+use crate::gateway::head::Head;
 use crate::wire::SYNC_MEDIA_TYPE;
 
-/// Bytes of a body that carries neither messages nor a file. The longest, a key's test, takes
-/// some hundred.
-const FORM_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a body that carries neither messages nor a file. The longest, preferences, may take
+/// nearly as much.
+const FORM_BYTES_MAX: usize = 64 << 10;
 
 const UPLOAD_MEDIA_TYPE: &str = "application/encrypted-file";
 
@@ -53,7 +53,9 @@ impl FromRequest<Arc<Gate>> for Form {
         let media_type = media_type(request.headers());
         // Only logins come from pages' forms.
         let takes_forms = request.uri().path().starts_with("/account/");
-        let body = read(gate, request.into_body(), FORM_BYTES_MAX).await?;
+        let mut room = gate.services.room(Holder::stranger(Head::of(&request).address));
+        let body = gate.incoming(request.into_body(), FORM_BYTES_MAX, false);
+        let body = body.whole(&mut room).await?;
         let fields = match media_type.as_str() {
             _ if body.is_empty() => None,
             "application/json" => match serde_json::from_slice(&body) {
@@ -86,38 +88,19 @@ pub(crate) async fn raw(
     request: Request,
     otherwise: Fault,
 ) -> Result<Body, Fault> {
-    let headers = request.headers();
-    if [SYNC_MEDIA_TYPE, UPLOAD_MEDIA_TYPE].contains(&media_type(headers).as_str()) {
+    if [SYNC_MEDIA_TYPE, UPLOAD_MEDIA_TYPE].contains(&media_type(request.headers()).as_str()) {
         return Ok(request.into_body());
     }
-    let headers = headers.clone();
+    let head = Head::of(&request);
     let form = Form::from_request(request, gate).await?;
-    gate.session(&headers, form.token()).await?;
+    gate.session(&head, form.token()).await?;
     Err(otherwise)
 }
 
-/// Reads a body to its end. Each part of it must come in time, not the whole: uplinks are slow.
-pub(crate) async fn read(gate: &Gate, mut body: Body, bytes_max: usize) -> Result<Bytes, Fault> {
-    // What the head promises, so that a long body is not moved while it grows.
-    let promised = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    let mut bytes = BytesMut::with_capacity(promised.min(bytes_max));
-    while let Some(data) = next(gate, &mut body).await? {
-        if data.len() > bytes_max - bytes.len() {
-            return Err(Fault::TooLarge);
-        }
-        bytes.extend_from_slice(&data);
-    }
-    Ok(bytes.freeze())
-}
-
-/// The next part of a body; `None` at its end.
-pub(crate) async fn next(gate: &Gate, body: &mut Body) -> Result<Option<Bytes>, Fault> {
-    loop {
-        let frame = tokio::time::timeout(gate.services.request_timeout(), body.frame()).await;
-        let Some(frame) = frame.or(Err(Fault::Timeout))? else { return Ok(None) };
-        // Whoever sent it is gone and reads no answer.
-        if let Ok(data) = frame.or(Err(Fault::Timeout))?.into_data() {
-            return Ok(Some(data));
-        }
+impl Gate {
+    /// A body within its limits; of a long one the time grows with what has come.
+    pub(crate) fn incoming(&self, body: Body, bytes_max: usize, is_long: bool) -> Incoming {
+        let wait_max = self.services.request_timeout();
+        Incoming::new(body, BodyLimits { bytes_max, wait_max, is_long })
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Html;
 use serde_json::{Value, json};
 
 use crate::gateway::Gate;
 use crate::gateway::fault::Fault;
 use crate::gateway::form::Form;
+use crate::gateway::head::Head;
 use crate::gateway::said::Said;
 
 /// The release of the published server that this gateway is held to; apps compare it with theirs.
@@ -38,20 +38,17 @@ pub(crate) async fn owner_created() -> Said {
 }
 
 /// The users who have names.
-pub(crate) async fn users(
-    State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
-) -> Result<Said, Fault> {
-    gate.session(&headers, None).await?;
+pub(crate) async fn users(State(gate): State<Arc<Gate>>, head: Head) -> Result<Said, Fault> {
+    gate.session(&head, None).await?;
     Ok(Said(Value::Array(Vec::new())))
 }
 
 /// Whether there is access to banks through a service: there is none.
 pub(crate) async fn no_bank(
     State(gate): State<Arc<Gate>>,
-    headers: HeaderMap,
+    head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
-    gate.session(&headers, form.token()).await?;
+    gate.session(&head, form.token()).await?;
     Ok(Said(json!({"status": "ok", "data": {"configured": false}})))
 }

@@ -5,6 +5,7 @@
 //! - A token is checked at every request: revoking takes effect at once.
 //! - An account with as many tokens as it may have loses one at the next login, not the login.
 
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
@@ -18,6 +19,7 @@ use uuid::Uuid;
 
 use crate::gateway::Gate;
 use crate::gateway::fault::Fault;
+use crate::gateway::head::Head;
 use crate::record::Owner;
 
 /// How often a device's last sync is noted: often enough for a list of devices.
@@ -61,24 +63,25 @@ impl Gate {
     /// Who sent a token: in the body, or else in the header.
     pub(crate) async fn session(
         self: &Arc<Self>,
-        headers: &HeaderMap,
+        head: &Head,
         in_body: Option<&str>,
     ) -> Result<Session, Fault> {
-        let token = token(headers, in_body)?;
-        let gate = Arc::clone(self);
-        let session = self.services.blocking(move |_| gate.authenticate(&token)).await??;
+        let token = token(&head.headers, in_body)?;
+        let (gate, address) = (Arc::clone(self), head.address);
+        let session = self.services.blocking(move |_| gate.authenticate(&token, address)).await??;
         self.note(&session);
         Ok(session)
     }
 
     /// Whose token it is. Blocks.
-    pub(crate) fn authenticate(&self, token: &Token) -> Result<Session, Fault> {
+    pub(crate) fn authenticate(&self, token: &Token, address: IpAddr) -> Result<Session, Fault> {
         let accounts = self.services.accounts();
         let client = accounts.authenticate(token)?.client_id;
         let unlocked = accounts.unlock_by_token(token)?;
         if unlocked.login != self.settings.login {
             return Err(Fault::TokenNotFound);
         }
+        self.services.note(&unlocked.login, address);
         Ok(Session { client, unlocked })
     }
 
@@ -179,7 +182,7 @@ impl Gate {
         let vault = self.open(unlocked).await?;
         match Owner::decode_record(&vault.record().await?.record)? {
             Some(owner) => Ok(owner),
-            None => self.change_owner(&vault, |_| ()).await,
+            None => self.change_owner(&vault, |_| Ok(())).await,
         }
     }
 
@@ -187,14 +190,14 @@ impl Gate {
     pub(crate) async fn change_owner(
         &self,
         vault: &Vault,
-        change: impl Fn(&mut Owner) + Send + Sync + 'static,
+        change: impl Fn(&mut Owner) -> Result<(), Fault> + Send + Sync + 'static,
     ) -> Result<Owner, Fault> {
         let amend = move |record: &[u8], _: &[_]| {
             let owner = Owner::decode_record(record)?;
             let user_id = || Uuid::new_v4().to_string();
             let mut owner =
                 owner.unwrap_or_else(|| Owner { user_id: user_id(), ..Owner::default() });
-            change(&mut owner);
+            change(&mut owner)?;
             Ok(owner.encode_record())
         };
         let exchanged = vault.exchange(Batch::default(), Arc::new(amend)).await?;

@@ -8,13 +8,15 @@
 
 use std::sync::Arc;
 
+use axum::body::HttpBody;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use crdt::{Message, Timestamp};
 use server::stream::{self, Broken};
+use server::{Holder, MESSAGE_BYTES, Room, page_bytes};
 use sync_store::{Amend, Batch, Vault};
 use tokio::sync::mpsc;
 
@@ -22,7 +24,8 @@ use crate::content;
 use crate::gateway::Gate;
 use crate::gateway::budget::{check_sync, is_id};
 use crate::gateway::fault::Fault;
-use crate::gateway::form::{raw, read};
+use crate::gateway::form::raw;
+use crate::gateway::head::Head;
 use crate::gateway::session::token;
 use crate::record::{Budget, with_trie};
 use crate::since;
@@ -30,35 +33,38 @@ use crate::trie::Trie;
 use crate::wire::{SYNC_MEDIA_TYPE, SyncRequest, put_merkle, put_message};
 
 const METHOD: HeaderName = HeaderName::from_static("x-actual-sync-method");
-/// Messages, and bytes of contents, of an answer that are in memory at one time; a page more may
-/// wait for the network.
-const PAGE_COUNT_MAX: usize = 10_000;
+/// Bytes of messages of an answer that are in memory at one time; a page more may wait for the
+/// network.
 const PAGE_BYTES_MAX: usize = 1 << 20;
+const PAGE_COUNT_MAX: usize = PAGE_BYTES_MAX / MESSAGE_BYTES;
 const PAGES_WAITING_MAX: usize = 1;
 /// Messages that are read for the answer on the writer's thread, in the transaction that stores.
 const FIRST_COUNT_MAX: usize = 500;
 /// Bytes of a request that are read before the token is looked up, in one go with the rest.
-const UNPROVEN_BYTES_MAX: usize = 64 << 10;
+const UNPROVEN_BYTES_MAX: u64 = 64 << 10;
 
 pub(crate) async fn sync(
     State(gate): State<Arc<Gate>>,
     request: Request,
 ) -> Result<Response, Fault> {
-    let token = token(request.headers(), None)?;
-    let bytes_max = gate.settings.sync_bytes_max;
-    let length = request.headers().get(CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    let length = length.unwrap_or(bytes_max).min(bytes_max);
-    if length > UNPROVEN_BYTES_MAX {
-        gate.session(request.headers(), None).await?;
-    }
-    let room = gate.services.room(length).await?;
+    let head = Head::of(&request);
+    let (token, address) = (token(&head.headers, None)?, head.address);
+    // What is compressed has no length.
+    let length = request.body().size_hint().upper();
+    let holder = if length.is_some_and(|length| length <= UNPROVEN_BYTES_MAX) {
+        Holder::stranger(address)
+    } else {
+        let session = gate.session(&head, None).await?;
+        Holder::of_account(session.unlocked.account, address)
+    };
+    let mut asked_room = gate.services.room(holder);
     let otherwise = Fault::internal("a sync of another media type");
     let body = raw(&gate, request, otherwise).await?;
-    let body = read(&gate, body, bytes_max).await?;
+    let body = gate.incoming(body, gate.settings.sync_bytes_max, true);
+    let body = body.whole(&mut asked_room).await?;
     let opener = Arc::clone(&gate);
     let opened = gate.services.blocking(move |_| {
-        let session = opener.authenticate(&token)?;
+        let session = opener.authenticate(&token, address)?;
         opener.note(&session);
         let (asked, batch) = decode(body)?;
         if !is_id(&asked.file_id) {
@@ -66,18 +72,17 @@ pub(crate) async fn sync(
         }
         let id = session.unlocked.child_named(&asked.file_id);
         let vault = opener.child(&session.unlocked, &id)?.ok_or(Fault::FILE_NOT_FOUND)?;
-        Ok((asked, batch, vault))
+        Ok((asked, batch, vault, session.unlocked.account))
     });
-    let (asked, batch, vault) = opened.await??;
+    let (asked, batch, vault, account) = opened.await??;
     let start = since::after(&asked.since);
-    let exchange = Exchange { gate, vault, asked };
-    let response = if batch.is_empty() {
+    let exchange = Exchange { gate, vault, asked, holder: Holder::of_account(account, address) };
+    if batch.is_empty() {
+        drop(asked_room);
         exchange.look(start).await
     } else {
         exchange.store(batch, start).await
-    };
-    drop(room);
-    response
+    }
 }
 
 /// A request that has found its vault.
@@ -85,13 +90,15 @@ struct Exchange {
     gate: Arc<Gate>,
     vault: Vault,
     asked: Asked,
+    holder: Holder,
 }
 
 impl Exchange {
     /// Stores what came, and answers what was there before.
     async fn store(self, batch: Batch, start: Option<Timestamp>) -> Result<Response, Fault> {
-        let Self { gate, vault, asked } = self;
+        let Self { gate, vault, asked, holder } = self;
         gate.check_disk()?;
+        let mut room = page_room(&gate, holder).await?;
         let echoes: Vec<_> = batch.timestamps().collect();
         // Where nothing can be asked for, nothing is found.
         let first = start.unwrap_or(Timestamp::ZERO);
@@ -102,14 +109,16 @@ impl Exchange {
         gate.services.stored(exchanged.stored, known);
         let merkle = merkle(&exchanged.record)?;
         let (next, cursor) = (start, exchanged.cursor);
-        let mut answer = Answer { gate, vault, next, cursor, echoes, merkle };
-        let page = answer.encode(&messages, FIRST_COUNT_MAX)?;
+        room.cover_page(page_bytes(&messages)).await?;
+        let mut answer = Answer { gate, vault, holder, next, cursor, echoes, merkle };
+        let page = answer.encode(&messages, FIRST_COUNT_MAX, room)?;
         Ok(answer.respond(page))
     }
 
     /// Answers what is there.
     async fn look(self, start: Option<Timestamp>) -> Result<Response, Fault> {
-        let Self { gate, vault, asked } = self;
+        let Self { gate, vault, asked, holder } = self;
+        let mut room = page_room(&gate, holder).await?;
         // Where nothing can be asked for, nothing is found.
         let first = start.unwrap_or(Timestamp::ZERO);
         let count_max = if start.is_some() { PAGE_COUNT_MAX } else { 0 };
@@ -119,10 +128,18 @@ impl Exchange {
         check_sync(&budget, asked.group_id(), asked.key_id())?;
         let merkle = merkle(&recorded.record)?;
         let (next, cursor, echoes) = (start, recorded.cursor, Vec::new());
-        let mut answer = Answer { gate, vault, next, cursor, echoes, merkle };
-        let page = answer.encode(&messages, PAGE_COUNT_MAX)?;
+        room.cover_page(page_bytes(&messages)).await?;
+        let mut answer = Answer { gate, vault, holder, next, cursor, echoes, merkle };
+        let page = answer.encode(&messages, PAGE_COUNT_MAX, room)?;
         Ok(answer.respond(page))
     }
+}
+
+/// Room for a page of an answer.
+async fn page_room(gate: &Gate, holder: Holder) -> Result<Room, Fault> {
+    let mut room = gate.services.room(holder);
+    room.take_page(PAGE_BYTES_MAX, PAGE_BYTES_MAX).await?;
+    Ok(room)
 }
 
 /// The trie of a record, as apps read it.
@@ -191,6 +208,7 @@ fn amend(asked: Asked) -> Amend {
 struct Answer {
     gate: Arc<Gate>,
     vault: Vault,
+    holder: Holder,
     /// Where the next page begins; `None` at the end.
     next: Option<Timestamp>,
     /// The newest arrival number that belongs into the answer.
@@ -229,17 +247,24 @@ impl Answer {
 
     /// The next messages, and after the last of them the trie.
     async fn page(&mut self) -> Result<Bytes, Fault> {
+        let mut room = page_room(&self.gate, self.holder).await?;
         let messages = match self.next {
             Some(start) => {
                 self.vault.since(start, self.cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?
             }
             None => Vec::new(),
         };
-        self.encode(&messages, PAGE_COUNT_MAX)
+        room.cover_page(page_bytes(&messages)).await?;
+        self.encode(&messages, PAGE_COUNT_MAX, room)
     }
 
-    /// A page of at most `count_max` messages, without echoes.
-    fn encode(&mut self, messages: &[Message], count_max: usize) -> Result<Bytes, Fault> {
+    /// A page of at most `count_max` messages, without echoes, that has its room until it is sent.
+    fn encode(
+        &mut self,
+        messages: &[Message],
+        count_max: usize,
+        room: Room,
+    ) -> Result<Bytes, Fault> {
         let bytes: usize = messages.iter().map(|message| message.content.len()).sum();
         let is_full = messages.len() >= count_max || bytes >= PAGE_BYTES_MAX;
         let last = messages.last().map(|message| message.timestamp);
@@ -258,6 +283,6 @@ impl Answer {
             put_merkle(&mut page, &self.merkle);
         }
         self.gate.services.sent(count);
-        Ok(page.freeze())
+        Ok(room.keep(page))
     }
 }

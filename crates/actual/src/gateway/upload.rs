@@ -13,15 +13,15 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use accounts::VaultId;
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use bytes::BytesMut;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
-use server::Services;
+use server::{Holder, Incoming, Services};
 use sync_store::{Amend, BlobId, Error, PieceId, Vault, WholeBlob};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use uuid::Uuid;
@@ -29,7 +29,8 @@ use uuid::Uuid;
 use crate::gateway::Gate;
 use crate::gateway::budget::{MetaKey, check_upload, is_id};
 use crate::gateway::fault::Fault;
-use crate::gateway::form::{next, raw};
+use crate::gateway::form::raw;
+use crate::gateway::head::Head;
 use crate::gateway::said::Said;
 use crate::gateway::session::{Session, text};
 use crate::record::{Budget, BudgetFile};
@@ -38,13 +39,18 @@ use crate::trie::Trie;
 /// Bytes of a piece, but the last (Format 15). Several transactions of this size cost no more than one of all.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
+/// What an upload has in memory: a piece, what has come of the next, and one on its way to disk.
+const UPLOAD_ROOM_BYTES: usize = 3 * PIECE_BYTES;
+/// How long an upload waits for another one of the same budget.
+const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
+
 /// Whose turn it is to upload, by vault.
 #[derive(Default)]
 pub(crate) struct Uploads(Mutex<HashMap<VaultId, Weak<Turn<()>>>>);
 
 impl Uploads {
     /// Waits for one's turn, which lasts until it is dropped.
-    async fn turn(&self, vault: &VaultId) -> OwnedMutexGuard<()> {
+    async fn turn(&self, vault: &VaultId) -> Result<OwnedMutexGuard<()>, Fault> {
         let turn = {
             let mut turns = self.0.lock().expect("no code panics while it holds this lock");
             turns.retain(|_, turn| turn.strong_count() > 0);
@@ -54,7 +60,8 @@ impl Uploads {
                 turn
             })
         };
-        turn.lock_owned().await
+        let turn = tokio::time::timeout(TURN_WAIT_MAX, turn.lock_owned()).await;
+        turn.map_err(|_elapsed| Fault::Busy)
     }
 }
 
@@ -139,15 +146,21 @@ fn decode(text: &str) -> Option<String> {
 
 pub(crate) async fn upload(State(gate): State<Arc<Gate>>, request: Request) -> Result<Said, Fault> {
     gate.check_disk()?;
-    let session = gate.session(request.headers(), None).await?;
+    let head = Head::of(&request);
+    let session = gate.session(&head, None).await?;
+    let holder = Holder::of_account(session.unlocked.account, head.address);
     let upload = Upload::of(request.headers())?;
     let id = session.unlocked.child_named(&upload.file_id);
-    let _turn = gate.uploads.turn(&id).await;
+    let _turn = gate.uploads.turn(&id).await?;
     let found = gate.find(&session, &upload.file_id).await?;
     if let Some(open) = found.as_ref().filter(|open| !open.budget.is_deleted) {
         check_upload(&open.budget, upload.group_id.as_deref(), &upload.key)?;
     }
     let body = raw(&gate, request, Fault::NotAFile).await?;
+    let bytes_max = usize::try_from(gate.settings.upload_bytes_max).unwrap_or(usize::MAX);
+    let body = gate.incoming(body, bytes_max, true);
+    let mut room = gate.services.room(holder);
+    room.grow_to(UPLOAD_ROOM_BYTES).await?;
     let vault = match found {
         Some(open) => open.vault,
         None => gate.add_vault(&session, id).await?,
@@ -209,17 +222,17 @@ impl Gate {
         &self,
         vault: &Vault,
         blob: BlobId,
-        mut body: Body,
+        mut body: Incoming,
     ) -> Result<ReceivedBlob, Fault> {
         let (mut buffer, mut bytes, mut number) = (BytesMut::new(), 0, 0);
         loop {
-            let data = next(self, &mut body).await?;
+            let data = body.next().await?;
             let is_end = data.is_none();
             buffer.extend_from_slice(&data.unwrap_or_default());
             while buffer.len() >= PIECE_BYTES || (is_end && !buffer.is_empty()) {
                 let piece = buffer.split_to(buffer.len().min(PIECE_BYTES)).freeze();
                 bytes += piece.len() as u64;
-                if bytes > self.settings.upload_bytes_max || number == PieceId::COUNT_MAX {
+                if number == PieceId::COUNT_MAX {
                     return Err(Fault::TooLarge);
                 }
                 vault.put_piece(PieceId { blob, number }, piece).await?;

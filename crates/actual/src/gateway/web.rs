@@ -16,6 +16,7 @@ use tower_http::services::{ServeDir, ServeFile};
 
 use crate::gateway::Gate;
 use crate::gateway::fault::page;
+use crate::gateway::head::Head;
 
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const EMBEDDER_POLICY: HeaderName = HeaderName::from_static("cross-origin-embedder-policy");
@@ -64,7 +65,7 @@ fn name_character_set(headers: &mut HeaderMap) {
 pub(crate) async fn other(State(gate): State<Arc<Gate>>, request: Request) -> Response {
     // Nothing under this path answers anybody without a token.
     if request.uri().path().starts_with("/sync")
-        && let Err(fault) = gate.session(request.headers(), None).await
+        && let Err(fault) = gate.session(&Head::of(&request), None).await
     {
         return fault.into_response();
     }

@@ -92,7 +92,7 @@ fn inside(
     output: Output,
 ) -> anyhow::Result<Value> {
     let password = arguments.password.read(&format!("Password for {login}: "))?;
-    let unlocked = house.accounts.unlock(login, &Password::parse(password)?, now_ms(), None)?;
+    let unlocked = house.accounts.unlock(login, &Password::parse(password)?)?;
     let vault = house.vaults.open(&unlocked)?;
     let state = house.wait(vault.state())?;
     let clients = client::of_vault(house, &unlocked)?;

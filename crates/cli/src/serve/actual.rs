@@ -27,6 +27,10 @@ pub(crate) struct Actual {
     /// The account that has the budgets; the apps know only its password.
     #[arg(long = "actual-login", default_value = "actual", value_name = "LOGIN")]
     login: String,
+    /// Let nobody set the first password over the network: `warren account add actual` has made the
+    /// account.
+    #[arg(long = "actual-closed", requires = "entrance")]
+    is_closed: bool,
     /// Bytes of a budget's file at most.
     #[arg(long = "actual-upload-bytes-max", default_value_t = Settings::UPLOAD_BYTES_MAX)]
     #[arg(value_name = "BYTES")]
@@ -57,6 +61,11 @@ impl FromStr for Entrance {
 }
 
 impl Actual {
+    /// Bytes of the largest request that is in memory as a whole.
+    pub(crate) fn largest_request(&self) -> usize {
+        self.entrance.as_ref().map_or(0, |_| self.sync_bytes_max)
+    }
+
     /// Lets the apps in, if they are to be; returns the address that people give them.
     pub(crate) async fn add_to(self, server: &mut Server) -> anyhow::Result<Option<String>> {
         let Some(Entrance(place)) = self.entrance else { return Ok(None) };
@@ -70,6 +79,7 @@ impl Actual {
         let settings = Settings {
             login: Login::parse(&self.login).context("--actual-login")?,
             web: self.web,
+            is_closed: self.is_closed,
             upload_bytes_max: self.upload_bytes_max,
             sync_bytes_max: self.sync_bytes_max,
         };

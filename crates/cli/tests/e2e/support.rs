@@ -99,7 +99,7 @@ impl Place {
         let accounts = Accounts::open(&databases, Path::new(&self.data), KdfCost::DEFAULT).unwrap();
         let login = Login::parse("ada").unwrap();
         let password = Password::parse(password.to_owned()).unwrap();
-        accounts.unlock(&login, &password, 0, None).unwrap()
+        accounts.unlock(&login, &password).unwrap()
     }
 }
 

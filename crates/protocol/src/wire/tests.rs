@@ -82,7 +82,8 @@ fn rust_types_json_and_the_proto_file_agree() {
     );
     check("AccountRequest", &AccountRequest { login: text(), password: text() });
     check("AccountResponse", &AccountResponse { login: text() });
-    let password = PasswordRequest { login: text(), password: text(), new_password: text() };
+    let (login, new_password, revoke_others) = (text(), text(), true);
+    let password = PasswordRequest { login, password: text(), new_password, revoke_others };
     check("PasswordRequest", &password);
     check("ClientRequest", &ClientRequest { login: text(), password: text(), name: text() });
     check("ClientResponse", &ClientResponse { client_id: text(), token: text() });

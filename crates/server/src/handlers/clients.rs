@@ -4,7 +4,6 @@
 //! have synced.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use accounts::{ClientId, Login, Password, Registered, Token, Unlocked};
@@ -64,7 +63,12 @@ async fn register(
         // No account has a password that is none: to the caller it is just a wrong one.
         let password = Password::parse(password);
         let password = password.or(Err(Refusal::of(ErrorCode::WrongPassword)))?;
-        app.with_password(move |app| register_by_password(app, &login, &password, address)).await?
+        let unlock = move |app: &App, login: &Login| app.accounts.unlock(login, &password);
+        let unlocked = app.log_in(login, address, unlock).await?;
+        let app = Arc::clone(&app);
+        // Removed since it was unlocked.
+        let gone = ErrorCode::WrongPassword;
+        blocking(move || register_unlocked(&app, &unlocked, None, gone)).await?
     };
     // The row in the vault comes second: without it the device has no name, without the other it
     // has no access.
@@ -94,17 +98,6 @@ fn register_by_token(app: &App, token: &Token) -> Result<(Registered, Vault), Re
     register_unlocked(app, &unlocked, Some(&session.client_id), gone)
 }
 
-fn register_by_password(
-    app: &App,
-    login: &Login,
-    password: &Password,
-    address: IpAddr,
-) -> Result<(Registered, Vault), Refusal> {
-    let unlocked = app.accounts.unlock(login, password, clock::now_ms(), Some(address))?;
-    // Removed since it was unlocked.
-    register_unlocked(app, &unlocked, None, ErrorCode::WrongPassword)
-}
-
 fn register_unlocked(
     app: &App,
     unlocked: &Unlocked,
@@ -132,7 +125,7 @@ async fn list(
     encoding: Encoding,
     device: Device,
 ) -> Result<Reply, Refusal> {
-    let Device { session, vault } = device;
+    let Device { session, vault, .. } = device;
     // The state second: no device has fetched more than there is.
     let known = vault.clients().await?;
     let State { cursor, fingerprint, .. } = vault.state().await?;

@@ -61,7 +61,7 @@ refusals!(EventsRefusals: TOKEN, []);
     ),
 )]
 async fn events(State(app): State<Arc<App>>, device: Device) -> Result<Response, Refusal> {
-    let Device { session, vault } = device;
+    let Device { session, vault, .. } = device;
     // Listens first: what is stored before the state is read is in it, and what is stored after it
     // is heard.
     let listener = app.listeners.listen(session.account)?;

@@ -13,6 +13,8 @@ use utoipa_axum::routes;
 
 use crate::app::{App, blocking};
 use crate::error::Refusal;
+use crate::extract::Observer;
+use crate::openapi::{OPERATOR, refusals};
 use crate::readiness::Readiness;
 
 /// The text format's version that Prometheus asks for.
@@ -56,12 +58,20 @@ async fn ready(State(app): State<Arc<App>>) -> Response {
     (status, axum::Json(readiness)).into_response()
 }
 
+refusals!(MetricsRefusals: OPERATOR, []);
+
 /// Counters, and how the open vaults' files are, in Prometheus' text format.
+///
+/// Needs the operator's token; where the server has none, it is told to this machine alone.
 #[utoipa::path(
     get, path = "/metrics", tag = "operation", operation_id = "metrics",
-    responses((status = 200, description = "the metrics", body = String, content_type = "text/plain")),
+    security((), ("adminToken" = [])),
+    responses(
+        (status = 200, description = "the metrics", body = String, content_type = "text/plain"),
+        MetricsRefusals,
+    ),
 )]
-async fn metrics(State(app): State<Arc<App>>) -> Result<impl IntoResponse, Refusal> {
+async fn metrics(State(app): State<Arc<App>>, _: Observer) -> Result<impl IntoResponse, Refusal> {
     let text = blocking(move || Ok(app.metrics.render(&app))).await?;
     Ok(([(CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }

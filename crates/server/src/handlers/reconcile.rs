@@ -12,10 +12,12 @@ use sync_store::{Claim, Finding, Holds};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::admission::memory::{Room, page_bytes};
 use crate::app::{App, blocking};
 use crate::clock;
 use crate::error::Refusal;
 use crate::extract::{Device, Encoding, RawBody, check_count};
+use crate::handlers::sync::PAGE_BYTES_MIN;
 use crate::openapi::{BODY, TOKEN, refusals};
 use crate::respond::Reply;
 
@@ -41,25 +43,34 @@ async fn reconcile(
     device: Device,
     body: RawBody,
 ) -> Result<Reply, Refusal> {
-    let claims = blocking(move || decode(body)).await?;
-    let turn = app.comparison().await?;
+    let (claims, asked) = blocking(move || decode(body)).await?;
+    let turn = app.comparison(device.session.account).await?;
+    let mut room = app.room(device.holder);
+    let bytes_max = room.take_page(protocol::PAGE_BYTES_MAX, PAGE_BYTES_MIN).await?;
     let state = device.vault.state().await?;
     let vault = device.vault.as_ref();
-    let findings = sync_store::reconcile(vault, &claims, protocol::PAGE_BYTES_MAX).await?;
+    let findings = sync_store::reconcile(vault, &claims, bytes_max).await?;
     drop(turn);
+    let found = findings.iter().map(|finding| match finding {
+        Finding::Listed { messages, .. } => page_bytes(messages),
+        Finding::Equal | Finding::Parts(_) => 0,
+    });
+    room.cover_page(found.sum()).await?;
     let (cursor, now_ms) = (state.cursor, clock::now_ms());
     let fingerprint = Some(state.fingerprint.into());
     blocking(move || {
         let answers = claims.iter().zip(findings).map(|(claim, found)| to_wire(claim, found));
         let findings = answers.collect();
-        Ok(Reply::ok(encoding, &ReconcileResponse { findings, cursor, fingerprint, now_ms }))
+        let response = ReconcileResponse { findings, cursor, fingerprint, now_ms };
+        drop(asked);
+        Ok(Reply::ok(encoding, &response).within(room))
     })
     .await
 }
 
-fn decode(body: RawBody) -> Result<Vec<Claim>, Refusal> {
+fn decode(body: RawBody) -> Result<(Vec<Claim>, Room), Refusal> {
     body.check_count(CLAIMS_COUNT_MAX, "claims")?;
-    let request: ReconcileRequest = body.decode()?;
+    let (request, room): (ReconcileRequest, _) = body.decode()?;
     check_count(request.claims.len(), CLAIMS_COUNT_MAX, "claims")?;
     let mut end: u64 = 0;
     let claim = |claim: protocol::Claim| {
@@ -71,7 +82,8 @@ fn decode(body: RawBody) -> Result<Vec<Claim>, Refusal> {
         let holds = if is_sum { Holds::Sum { count, digest } } else { Holds::Ids(ids) };
         Ok(Claim { moments, holds })
     };
-    request.claims.into_iter().map(claim).collect()
+    let claims = request.claims.into_iter().map(claim).collect::<Result<_, Refusal>>()?;
+    Ok((claims, room))
 }
 
 fn past_the_end() -> Refusal {

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! - A push is answered when what it stored is on the disk; what is refused stores nothing.
-//! - A pull holds one page in memory, a stream at most [`STREAM_PAGES_MAX`] + 2.
+//! - A pull holds one page in memory, a stream at most [`STREAM_PAGES_MAX`] + 2. Each has its room,
+//!   until it has been sent.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
+use crate::admission::memory::{MESSAGE_BYTES, Room, page_bytes};
 use crate::app::{App, blocking};
 use crate::clock;
 use crate::error::Refusal;
@@ -35,9 +37,15 @@ use crate::stream::{self, Broken};
 /// Messages in an answer when the request does not say: about a megabyte of ordinary changes.
 const LIMIT_DEFAULT: usize = 10_000;
 
-/// Bytes of contents in one page of a stream, and how many pages may wait for the network.
-const STREAM_PAGE_BYTES_MAX: usize = 1 << 20;
-const STREAM_PAGES_MAX: usize = 2;
+/// Bytes of a page where there is little room.
+pub(super) const PAGE_BYTES_MIN: usize = 1 << 20;
+/// Bytes of one page of a stream, also where there is little room, and how many pages may wait for
+/// the network.
+const STREAM_PAGE_BYTES_MAX: usize = 256 << 10;
+const STREAM_PAGE_BYTES_MIN: usize = 64 << 10;
+const STREAM_PAGES_MAX: usize = 1;
+/// More changes has no device that it could send.
+const UNSENT_COUNT_MAX: u64 = 1 << 40;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
     // Levels above the fastest cost more time than they save on any but the slowest links.
@@ -73,12 +81,14 @@ async fn push(
     body: RawBody,
 ) -> Result<Reply, Refusal> {
     let Query(PushQuery { unsent }) = query.map_err(|error| malformed(&error))?;
+    check_unsent(unsent)?;
     app.check_disk()?;
     let now_ms = clock::now_ms();
     let messages_count_max = app.config.messages_count_max;
-    let batch = blocking(move || decode(body, messages_count_max, now_ms)).await?;
+    // The room is kept until everything is stored.
+    let (batch, _room) = blocking(move || decode(body, messages_count_max, now_ms)).await?;
     let seen = Seen { unsent, ..device.seen(now_ms) };
-    let Device { session, vault } = device;
+    let Device { session, vault, .. } = device;
     let stored = vault.store(batch, app.quota(&session), Some(seen)).await?;
     let Stored { stored, known, after } = stored;
     app.metrics.pushed(stored, known);
@@ -91,12 +101,19 @@ async fn push(
 }
 
 /// Everything that takes the processor's time, not the disk's.
-fn decode(body: RawBody, messages_count_max: usize, now_ms: u64) -> Result<Batch, Refusal> {
+fn decode(body: RawBody, messages_count_max: usize, now_ms: u64) -> Result<(Batch, Room), Refusal> {
     body.check_count(messages_count_max, "messages")?;
-    let request: PushRequest = body.decode()?;
+    let (request, room): (PushRequest, _) = body.decode()?;
     check_count(request.messages.len(), messages_count_max, "messages")?;
     let checked = request.messages.into_iter().map(|message| check(message, now_ms));
-    Ok(Batch::new(checked.collect::<Result<_, _>>()?)?)
+    Ok((Batch::new(checked.collect::<Result<_, _>>()?)?, room))
+}
+
+fn check_unsent(unsent: Option<u64>) -> Result<(), Refusal> {
+    if unsent.is_none_or(|count| count <= UNSENT_COUNT_MAX) {
+        return Ok(());
+    }
+    Err(Refusal::new(ErrorCode::Malformed, format!("unsent is at most {UNSENT_COUNT_MAX}")))
 }
 
 fn check(message: Message, now_ms: u64) -> Result<crdt::Message, Refusal> {
@@ -135,7 +152,7 @@ fn node<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Node>, D::E
     node.filter(is_canonical).map(Some).ok_or_else(expected)
 }
 
-refusals!(PullRefusals: TOKEN, [Malformed, TooLarge]);
+refusals!(PullRefusals: TOKEN, [TooLarge]);
 
 /// What arrived after a cursor.
 #[utoipa::path(
@@ -161,11 +178,46 @@ async fn pull(
         let message = format!("limit is at most {count_max} here");
         return Err(Refusal::new(ErrorCode::TooLarge, message));
     }
+    check_unsent(unsent)?;
     let now_ms = clock::now_ms();
     let seen = Seen { node, unsent, ..device.seen(now_ms) };
-    let page = device.vault.page(cursor, limit, protocol::PAGE_BYTES_MAX, Some(seen)).await?;
+    let most = protocol::PAGE_BYTES_MAX;
+    let portion = Portion { cursor, count_max: limit, bytes_max: most, bytes_min: PAGE_BYTES_MIN };
+    let (page, room) = read(&app, &device, portion, seen).await?;
     app.metrics.pulled(page.messages.len());
-    blocking(move || Ok(Reply::ok(encoding, &to_response(page, now_ms)))).await
+    blocking(move || Ok(Reply::ok(encoding, &to_response(page, now_ms)).within(room))).await
+}
+
+/// How much of what arrived after a cursor is read.
+struct Portion {
+    cursor: u64,
+    count_max: usize,
+    /// Bytes of contents, and how many of them where there is little room.
+    bytes_max: usize,
+    bytes_min: usize,
+}
+
+/// A page, with the room that it takes.
+async fn read(
+    app: &App,
+    device: &Device,
+    portion: Portion,
+    seen: Seen,
+) -> Result<(Page, Room), Refusal> {
+    let Portion { cursor, count_max, bytes_max, bytes_min } = portion;
+    let mut room = app.room(device.holder);
+    let bytes_max = room.take_page(bytes_max, bytes_min).await?;
+    let count_max = count_max.min(bytes_max / MESSAGE_BYTES);
+    loop {
+        let page = device.vault.page(cursor, count_max, bytes_max, Some(seen.clone())).await?;
+        let bytes = page_bytes(&page.messages);
+        if room.covers_page(bytes) {
+            return Ok((page, room));
+        }
+        // Its last message is very long.
+        drop(page);
+        room.wait_for_page(bytes).await?;
+    }
 }
 
 fn to_response(page: Page, now_ms: u64) -> PullResponse {
@@ -183,7 +235,7 @@ struct FullQuery {
     cursor: u64,
 }
 
-refusals!(FullRefusals: TOKEN, [Malformed]);
+refusals!(FullRefusals: TOKEN, []);
 
 /// Everything after a cursor, as a stream of `PullResponse`s: one a line, or each after its length
 /// as a varint.
@@ -231,7 +283,11 @@ async fn send_pages(
     loop {
         let page = stream_page(&app, &device, encoding, cursor).await;
         let page = page.map_err(|refusal| {
-            tracing::error!(code = %refusal.code, cause = ?refusal.cause, "a stream broke off");
+            if refusal.code == ErrorCode::Busy {
+                tracing::debug!(message = %refusal.message, "a stream broke off");
+            } else {
+                tracing::error!(code = %refusal.code, cause = ?refusal.cause, "a stream broke off");
+            }
             Broken
         });
         // At the end, and also after it broke, there is nothing more to read.
@@ -250,21 +306,22 @@ async fn stream_page(
     cursor: u64,
 ) -> Result<(Bytes, u64), Refusal> {
     let (count_max, now_ms) = (app.config.messages_count_max, clock::now_ms());
-    let seen = device.seen(now_ms);
-    let page = device.vault.page(cursor, count_max, STREAM_PAGE_BYTES_MAX, Some(seen)).await?;
+    let (bytes_max, bytes_min) = (STREAM_PAGE_BYTES_MAX, STREAM_PAGE_BYTES_MIN);
+    let portion = Portion { cursor, count_max, bytes_max, bytes_min };
+    let (page, room) = read(app, device, portion, device.seen(now_ms)).await?;
     let last = page.cursor;
     app.metrics.pulled(page.messages.len());
-    let encode = move || Ok(encode(&to_response(page, now_ms), encoding));
+    let encode = move || Ok(room.keep(encode(&to_response(page, now_ms), encoding)));
     Ok((blocking(encode).await?, last))
 }
 
-fn encode(page: &PullResponse, encoding: Encoding) -> Bytes {
+fn encode(page: &PullResponse, encoding: Encoding) -> Vec<u8> {
     match encoding {
         Encoding::Json => {
             let mut line = to_json(page);
             line.push(b'\n');
-            line.into()
+            line
         }
-        Encoding::Protobuf => prost::Message::encode_length_delimited_to_vec(page).into(),
+        Encoding::Protobuf => prost::Message::encode_length_delimited_to_vec(page),
     }
 }

@@ -170,11 +170,59 @@ fn a_login_without_an_account_looks_like_a_wrong_password() {
 fn failed_logins_are_slowed_down_and_devices_are_not() {
     let server = Running::new();
     let token = server.account("ada");
-    let client = json!({ "login": "ada", "password": "not the password" });
-    let refused =
-        (0..50).map(|_| server.post("/v1/clients", "", &client)).find(|a| a.status == 429);
+    let guess = |login: &str| {
+        let client = json!({ "login": login, "password": "not the password" });
+        server.post("/v1/clients", "", &client)
+    };
+    let refused = (0..50).map(|_| guess("eve")).find(|answer| answer.status == 429);
     let refused = refused.expect("50 attempts are too many");
     refused.refused("too_many_attempts");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     server.check_works(&token);
+    // Ada is known here: her attempts wait for each other, and are not refused for eve's.
+    for _ in 0..6 {
+        guess("ada").refused("wrong_password");
+    }
+    server.client("ada");
+}
+
+#[test]
+fn registrations_are_slowed_and_the_operator_s_are_not() {
+    let server = Running::new();
+    let account = |name: &str| json!({ "login": name, "password": PASSWORD });
+    let add =
+        |token, number| server.post("/v1/accounts", token, &account(&format!("user{number}")));
+    // A name that is taken counts as well: else they would be found out.
+    let refused = (0..200).map(|number| add("", number / 2)).find(|answer| answer.status == 429);
+    refused.expect("200 are too many").refused("too_many_attempts");
+    assert_eq!(add(ADMIN, 1_000).status, 201);
+    server.client("user1000");
+}
+
+#[test]
+fn a_new_password_may_end_every_device_but_the_one_that_asks() {
+    let server = Running::new();
+    let token = server.account("ada");
+    let (_, other) = server.client("ada");
+    let change = |token, password: &str, new: &str, revoke: bool| {
+        let body = json!({
+            "login": "ada", "password": password, "new_password": new, "revoke_others": revoke,
+        });
+        server.json("PUT", "/v1/accounts/password", token, body.to_string().as_bytes())
+    };
+    assert_eq!(change("", PASSWORD, "the second password", false).status, 204);
+    server.check_works(&other);
+    change("", PASSWORD, "the third password", true).refused("wrong_password");
+    assert_eq!(change(&token, "the second password", "the third password", true).status, 204);
+    server.get("/v1/sync/delta", &other).refused("invalid_token");
+    server.check_works(&token);
+    let clients = server.get("/v1/clients", &token).json();
+    assert_eq!(clients["clients"].as_array().unwrap().len(), 1);
+    // Without a device's token it ends all of them.
+    let bob = server.account("bob");
+    change(&bob, "the third password", "the fourth password", true).refused("invalid_token");
+    server.check_works(&token);
+    assert_eq!(change("", "the third password", "the fourth password", true).status, 204);
+    server.get("/v1/sync/delta", &token).refused("invalid_token");
+    server.check_works(&bob);
 }

@@ -26,7 +26,7 @@ impl Listener {
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         write!(
             stream,
-            "GET /v1/sync/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+            "GET /v1/sync/events HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
              authorization: {}\r\n\r\n",
             bearer(token)
         )
@@ -171,7 +171,7 @@ fn listeners_are_counted_and_limited_by_account_and_in_all() {
     let held = [&ada, &ada].map(|token| Listener::start(&server, token, 0));
     assert!(Listener::ask(&server, &ada).head.starts_with("HTTP/1.1 503 "));
     Listener::start(&server, &bob, 0);
-    let metrics = String::from_utf8(server.get("/metrics", "").body).unwrap();
+    let metrics = String::from_utf8(server.get("/metrics", crate::ADMIN).body).unwrap();
     assert!(metrics.lines().any(|line| line.starts_with("warren_listeners ")), "{metrics}");
     drop(held);
     // The server hears of it from the system.

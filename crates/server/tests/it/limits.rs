@@ -148,7 +148,7 @@ fn a_slow_body_is_given_up_and_others_are_served_meanwhile() {
     for stream in &mut slow {
         write!(
             stream,
-            "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+            "POST /v1/sync/delta HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
              content-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
         )
         .unwrap();
@@ -179,7 +179,9 @@ fn connections_past_the_limit_wait_for_their_turn() {
     held.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
     // The harness' own connection is the second; the third is served when the first has gone.
     let mut waiting = connect(&server);
-    waiting.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    waiting
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .unwrap();
     assert_eq!(server.get("/healthz", "").status, 200);
     drop(held);
     assert!(read_all(waiting).contains("200 OK"));

@@ -111,9 +111,8 @@ fn every_operation_has_its_errors_and_its_security() {
                 let body = &operation["responses"]["500"]["content"]["application/json"];
                 assert_eq!(body["schema"]["$ref"], "#/components/schemas/ErrorResponse", "{call}");
             }
-            let takes_token =
-                operation["responses"].get("401").is_some() && path != "/v1/accounts/password";
-            let is_admin = path.starts_with("/v1/admin/");
+            let takes_token = operation["responses"].get("401").is_some();
+            let is_admin = path.starts_with("/v1/admin/") || path == "/metrics";
             let scheme = if is_admin { r#""adminToken""# } else { r#""token""# };
             let has_scheme = operation["security"].to_string().contains(scheme);
             assert_eq!(has_scheme, takes_token, "{call}");

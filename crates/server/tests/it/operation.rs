@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::{Running, push};
+use crate::{ADMIN, Running, push};
 
 #[test]
 fn it_says_that_it_is_well_and_what_it_is() {
@@ -24,7 +24,7 @@ fn it_counts_requests_and_messages() {
     server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
     server.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
     server.get("/v1/nowhere", "").refused("not_found");
-    let metrics = String::from_utf8(server.get("/metrics", "").body).unwrap();
+    let metrics = String::from_utf8(server.get("/metrics", ADMIN).body).unwrap();
     for line in [
         r#"warren_requests_total{method="POST",route="/v1/sync/delta",status="200"} 2"#,
         r#"warren_requests_total{method="GET",route="none",status="404"} 1"#,
@@ -50,7 +50,7 @@ fn it_shows_how_the_open_vaults_files_are() {
     let vault = files_below(&server.data.path().join("vaults"));
     let vault = vault.iter().find(|file| file.extension().unwrap() == "sqlite").unwrap();
     let id = vault.file_stem().unwrap().to_str().unwrap();
-    let metrics = String::from_utf8(server.get("/metrics", "").body).unwrap();
+    let metrics = String::from_utf8(server.get("/metrics", ADMIN).body).unwrap();
     let value = |name: &str| -> f64 {
         let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name} in\n{metrics}")).parse().unwrap()
@@ -77,7 +77,7 @@ fn an_idle_vault_is_maintained() {
     let token = server.account("ada");
     server.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
     loop {
-        let metrics = String::from_utf8(server.get("/metrics", "").body).unwrap();
+        let metrics = String::from_utf8(server.get("/metrics", ADMIN).body).unwrap();
         let count = |name: &str| -> u64 {
             metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse().unwrap()
         };
@@ -95,7 +95,7 @@ fn several_servers_count_apart() {
     let (one, two) = (Running::new(), Running::new());
     let token = one.account("ada");
     one.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
-    let metrics = String::from_utf8(two.get("/metrics", "").body).unwrap();
+    let metrics = String::from_utf8(two.get("/metrics", ADMIN).body).unwrap();
     assert!(metrics.contains("warren_messages_stored_total 0\n"), "{metrics}");
 }
 
@@ -120,7 +120,7 @@ fn a_stopping_server_answers_the_push_that_it_has_taken() {
     let mut stream = stream;
     write!(
         stream,
-        "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+        "POST /v1/sync/delta HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\nexpect: 100-continue\r\n\r\n",
         body.len()
     )

@@ -167,7 +167,7 @@ fn a_stream_is_compressed_for_those_who_take_it() {
     let mut stream = TcpStream::connect(server.address).unwrap();
     write!(
         stream,
-        "GET /v1/sync/full HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+        "GET /v1/sync/full HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
          accept-encoding: gzip\r\n\r\n"
     )
     .unwrap();

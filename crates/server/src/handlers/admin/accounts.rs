@@ -101,7 +101,7 @@ struct AccountLimits {
     clients_max: Option<u32>,
 }
 
-refusals!(ListRefusals: OPERATOR, [Malformed, TooLarge]);
+refusals!(ListRefusals: OPERATOR, [TooLarge]);
 
 /// The accounts, a part of their list at a time.
 #[utoipa::path(

@@ -1,0 +1,34 @@
+//! What every handler looks at before a body: the headers, and who asks.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
+use server::Address;
+
+pub(crate) struct Head {
+    pub(crate) headers: HeaderMap,
+    pub(crate) address: IpAddr,
+}
+
+impl Head {
+    pub(crate) fn of(request: &Request) -> Self {
+        Self::new(request.headers(), request.extensions())
+    }
+
+    fn new(headers: &HeaderMap, extensions: &Extensions) -> Self {
+        let address = extensions.get().expect("the server puts it beside each request");
+        let Address(address) = *address;
+        Self { headers: headers.clone(), address }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Head {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::new(&parts.headers, &parts.extensions))
+    }
+}

@@ -1,0 +1,109 @@
+//! A request's body on its way in: within limits of bytes and of time, as there is room for it.
+//!
+//! # Invariants
+//! - What is in memory has its room.
+//! - A body whose sender keeps the server waiting ends: after a time that is the same for all, and
+//!   that grows by a second for each [`BYTES_PER_SECOND_MIN`] that have come. Waiting for room is
+//!   not counted, as it is the server's.
+
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody as _};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use tokio::time::{Instant, timeout};
+
+use crate::admission::memory::Room;
+use crate::error::Overload;
+
+/// What a peer must send, or take, once its first time is over: less than the slowest links of
+/// mobile phones.
+pub(crate) const BYTES_PER_SECOND_MIN: u32 = 16 << 10;
+
+/// How room grows with a body.
+const STEP_BYTES: usize = 64 << 10;
+
+/// Why a body was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    #[error("a body has at most {0} bytes here")]
+    TooLarge(usize),
+    #[error("the body did not arrive in time")]
+    Timeout,
+    #[error(transparent)]
+    Overload(#[from] Overload),
+    /// What the client sent is no body.
+    #[error("{0}")]
+    Broken(axum::Error),
+}
+
+/// Limits for a body.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyLimits {
+    pub bytes_max: usize,
+    /// How long the server waits for a body of no size.
+    pub wait_max: Duration,
+    /// Whether a long body has more time than a short one.
+    pub is_long: bool,
+}
+
+/// A body that is being read.
+pub struct Incoming {
+    body: Body,
+    limits: BodyLimits,
+    received: usize,
+    waited: Duration,
+}
+
+impl Incoming {
+    pub fn new(body: Body, limits: BodyLimits) -> Self {
+        Self { body, limits, received: 0, waited: Duration::ZERO }
+    }
+
+    /// The next part, for which there must be room already; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
+        loop {
+            let begun = Instant::now();
+            let frame = timeout(self.wait_left(), self.body.frame()).await;
+            self.waited += begun.elapsed();
+            let Some(frame) = frame.map_err(|_elapsed| BodyError::Timeout)? else {
+                return Ok(None);
+            };
+            let Ok(data) = frame.map_err(BodyError::Broken)?.into_data() else { continue };
+            if data.len() > self.limits.bytes_max - self.received {
+                return Err(BodyError::TooLarge(self.limits.bytes_max));
+            }
+            self.received += data.len();
+            return Ok(Some(data));
+        }
+    }
+
+    /// All of it, in the room.
+    pub async fn whole(mut self, room: &mut Room) -> Result<Bytes, BodyError> {
+        let promised = self.body.size_hint();
+        let bytes_max = self.limits.bytes_max;
+        if promised.lower() > bytes_max as u64 {
+            return Err(BodyError::TooLarge(bytes_max));
+        }
+        let promised = promised.upper().and_then(|bytes| usize::try_from(bytes).ok());
+        let promised = promised.unwrap_or(bytes_max).min(bytes_max);
+        room.promise(promised).await?;
+        // The system gives memory as it is written to; so a long body is not moved while it grows.
+        let mut bytes = BytesMut::with_capacity(promised);
+        while let Some(data) = self.next().await? {
+            let step = (bytes.len() + data.len()).next_multiple_of(STEP_BYTES);
+            room.grow_to(step).await?;
+            bytes.extend_from_slice(&data);
+        }
+        Ok(bytes.freeze())
+    }
+
+    fn wait_left(&self) -> Duration {
+        let mut wait_max = self.limits.wait_max;
+        if self.limits.is_long {
+            let bytes = u32::try_from(self.received).unwrap_or(u32::MAX);
+            wait_max += Duration::from_secs(1) * bytes / BYTES_PER_SECOND_MIN;
+        }
+        wait_max.saturating_sub(self.waited)
+    }
+}

@@ -1,0 +1,111 @@
+//! Under which names the server may be asked.
+//!
+//! A page of any origin may make its name point at 127.0.0.1 and so reach a server that only this
+//! machine can reach (DNS rebinding). Its requests still carry the page's name as their `Host`.
+//!
+//! # Not here
+//! - Which other origins' pages may call the API → `origin.rs`.
+
+use std::net::IpAddr;
+
+use axum::http::header::HOST;
+use axum::http::uri::Authority;
+use axum::http::{Request, Version};
+use protocol::ErrorCode;
+
+use crate::error::Refusal;
+
+/// Of a host's name, as a refusal repeats it; as many as DNS allows.
+const HOST_CHARACTERS_MAX: usize = 253;
+
+/// The names that are answered to.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    /// In lower case, without ports.
+    names: Vec<String>,
+    /// Whether only named hosts are answered to, and addresses.
+    is_closed: bool,
+}
+
+impl Hosts {
+    /// Names that the operator has given; without any, all of them, unless only this machine
+    /// reaches the address `listen`.
+    pub(crate) fn new(names: &[String], listen: IpAddr) -> Self {
+        let is_closed = !names.is_empty() || listen.is_loopback();
+        let names = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+        Self { names, is_closed }
+    }
+
+    /// Refuses a request that is for another server, or does not say clearly for which.
+    pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        let mut lines = request.headers().get_all(HOST).iter();
+        let authority = match (lines.next(), lines.next()) {
+            // What stands in the request's first line counts (RFC 9112, 3.2.2).
+            (Some(_), None) if request.uri().authority().is_some() => {
+                request.uri().authority().cloned()
+            }
+            (Some(line), None) => line.to_str().ok().and_then(|text| text.parse().ok()),
+            // As monitors ask that speak HTTP/1.0; no browser does.
+            (None, _) if request.version() < Version::HTTP_11 => return Ok(()),
+            _ => None,
+        };
+        let authority: Authority = authority.ok_or_else(|| {
+            Refusal::new(ErrorCode::Malformed, "a request has one Host, a name or an address")
+        })?;
+        if self.is_answered(authority.host()) {
+            return Ok(());
+        }
+        let host: String = authority.host().chars().take(HOST_CHARACTERS_MAX).collect();
+        let message = format!("this server is not asked as {host}: warren serve --host {host}");
+        Err(Refusal::new(ErrorCode::UnknownHost, message))
+    }
+
+    fn is_answered(&self, host: &str) -> bool {
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        // No page has an address for its name but the one that is there.
+        let is_address = bare.parse::<IpAddr>().is_ok();
+        let name = host.trim_end_matches('.').to_ascii_lowercase();
+        let is_local = name == "localhost" || name.ends_with(".localhost");
+        !self.is_closed || is_address || is_local || self.names.contains(&name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::request::Builder;
+
+    use super::*;
+
+    fn answers(hosts: &Hosts, lines: &[&str]) -> bool {
+        let request = |uri| Request::builder().uri(uri);
+        let add = |request: Builder, line: &&str| request.header(HOST, *line);
+        let request = lines.iter().fold(request("/healthz"), add);
+        hosts.check(&request.body(()).unwrap()).is_ok()
+    }
+
+    #[test]
+    fn on_loopback_only_its_own_names_are_answered_to() {
+        let hosts = Hosts::new(&[], IpAddr::from([127, 0, 0, 1]));
+        for host in ["127.0.0.1:4600", "[::1]:4600", "localhost", "LOCALHOST:4600", "a.localhost"] {
+            assert!(answers(&hosts, &[host]), "{host}");
+        }
+        for host in ["evil.example", "evil.example:4600", "127.0.0.1.evil.example", "", "a b"] {
+            assert!(!answers(&hosts, &[host]), "{host}");
+        }
+        assert!(!answers(&hosts, &[]) && !answers(&hosts, &["localhost", "localhost"]));
+        let absolute = Request::builder().uri("http://evil.example/").header(HOST, "localhost");
+        hosts.check(&absolute.body(()).unwrap()).unwrap_err();
+        let old = Request::builder().uri("/healthz").version(Version::HTTP_10).body(()).unwrap();
+        hosts.check(&old).unwrap();
+    }
+
+    #[test]
+    fn elsewhere_all_names_are_unless_some_are_given() {
+        let anywhere = IpAddr::from([0, 0, 0, 0]);
+        assert!(answers(&Hosts::new(&[], anywhere), &["warren.example"]));
+        assert!(!answers(&Hosts::new(&[], anywhere), &[]));
+        let hosts = Hosts::new(&["Warren.example".to_owned()], anywhere);
+        assert!(answers(&hosts, &["warren.example:443"]) && answers(&hosts, &["192.0.2.1"]));
+        assert!(!answers(&hosts, &["other.example"]));
+    }
+}
