@@ -93,7 +93,9 @@ impl App {
         let (rank, lane) = if attempt.is_known {
             (RANK_FIRST, None)
         } else {
-            (RANK_FIRST + 1 + attempt.failures_count, Some(login.clone()))
+            // Who has failed before waits for others like them, and for nobody's first attempt.
+            let lane = (attempt.failures_count > 0).then(|| login.clone());
+            (RANK_FIRST + 1 + attempt.failures_count, lane)
         };
         let turn = self.logins.turns.take(Applicant { key: network, rank, lane }).await?;
         let app = Arc::clone(self);

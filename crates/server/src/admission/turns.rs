@@ -6,7 +6,8 @@
 //!   rank; then who has waited longest. So one key's hundred requests cost another key's one at
 //!   most the work that is under way.
 //! - In one lane one turn is held at a time, and after a failure none for [`LANE_PAUSE`]: whoever
-//!   guesses one login from a thousand networks gets no further than that.
+//!   guesses one login from a thousand networks gets no further than that, but for the first guess
+//!   of each.
 //! - At most [`WAITING_COUNT_MAX`] wait, and [`WAITING_OF_KEY_MAX`] of one key.
 
 use std::collections::{HashMap, HashSet};

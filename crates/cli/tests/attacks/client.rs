@@ -1,0 +1,192 @@
+//! Clients that speak HTTP byte by byte, from any address of this machine, and the honest user.
+
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::time::{Duration, Instant, SystemTime};
+
+use crdt::{Node, Timestamp};
+use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
+
+use crate::target::Target;
+
+pub(crate) const PASSWORD: &str = "a pass-phrase of one's own";
+
+/// What an answer is waited for at most; the test has failed long before.
+const ANSWER_TIME_MAX: Duration = Duration::from_mins(2);
+
+/// An address of this machine.
+pub(crate) fn address(number: u16) -> Ipv4Addr {
+    let [high, low] = number.to_be_bytes();
+    Ipv4Addr::new(127, 9, high, low)
+}
+
+/// A connection from an address.
+pub(crate) fn connect(from: Ipv4Addr, to: SocketAddrV4) -> Result<TcpStream> {
+    connect_with(from, to, None)
+}
+
+/// One whose system takes only so many bytes for it.
+pub(crate) fn connect_with(
+    from: Ipv4Addr,
+    to: SocketAddrV4,
+    receive_bytes: Option<usize>,
+) -> Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    if let Some(bytes) = receive_bytes {
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    socket.bind(&SocketAddrV4::new(from, 0).into())?;
+    socket.connect(&to.into())?;
+    socket.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+    socket.set_tcp_nodelay(true)?;
+    Ok(socket.into())
+}
+
+/// A request's head; the body's length is a promise.
+pub(crate) fn head(method: &str, path: &str, token: &str, body_bytes: usize) -> String {
+    format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {body_bytes}\r\n\r\n"
+    )
+}
+
+/// A client with a connection that is kept.
+pub(crate) struct Client {
+    from: Ipv4Addr,
+    to: SocketAddrV4,
+    connection: Option<BufReader<TcpStream>>,
+}
+
+impl Client {
+    pub(crate) fn new(from: Ipv4Addr, to: SocketAddrV4) -> Self {
+        Self { from, to, connection: None }
+    }
+
+    /// A status and a body.
+    pub(crate) fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        token: &str,
+        body: &Value,
+    ) -> Result<(u16, Value)> {
+        let body = body.to_string();
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => BufReader::new(connect(self.from, self.to)?),
+        };
+        let request = head(method, path, token, body.len()) + &body;
+        connection.get_mut().write_all(request.as_bytes())?;
+        let (status, length, is_kept) = read_head(&mut connection)?;
+        let mut body = vec![0; length];
+        connection.read_exact(&mut body)?;
+        self.connection = is_kept.then_some(connection);
+        Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
+    }
+
+    pub(crate) fn post(&mut self, path: &str, token: &str, body: &Value) -> Result<(u16, Value)> {
+        self.ask("POST", path, token, body)
+    }
+
+    /// Logs in with a password; the status, and the device's token.
+    pub(crate) fn log_in(&mut self, login: &str, password: &str) -> Result<(u16, String)> {
+        let device = json!({ "login": login, "password": password, "name": "a device" });
+        let (status, answer) = self.post("/v1/clients", "", &device)?;
+        Ok((status, answer["token"].as_str().unwrap_or_default().to_owned()))
+    }
+}
+
+/// An answer's status, its body's length, and whether the connection stays.
+fn read_head(connection: &mut BufReader<TcpStream>) -> Result<(u16, usize, bool)> {
+    let (mut status, mut length, mut is_kept) = (0, 0, true);
+    loop {
+        let mut line = String::new();
+        if connection.read_line(&mut line)? == 0 {
+            return Err(Error::from(ErrorKind::UnexpectedEof));
+        }
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(rest) = line.strip_prefix("http/1.1 ") {
+            status = rest.split(' ').next().unwrap_or_default().parse().unwrap_or(0);
+        } else if let Some(text) = line.strip_prefix("content-length: ") {
+            length = text.parse().unwrap_or(0);
+        } else if line == "connection: close" {
+            is_kept = false;
+        } else if line.is_empty() {
+            return Ok((status, length, is_kept));
+        }
+    }
+}
+
+/// Somebody who does what the server is there for.
+pub(crate) struct User {
+    client: Client,
+    pub(crate) login: String,
+    pub(crate) token: String,
+    counter: u16,
+}
+
+impl User {
+    /// Makes an account and registers a device, from this address.
+    pub(crate) fn register(target: &Target, login: &str, from: Ipv4Addr) -> Self {
+        let mut client = Client::new(from, target.address());
+        let account = json!({ "login": login, "password": PASSWORD });
+        let (status, answer) = client.post("/v1/accounts", "", &account).unwrap();
+        assert_eq!(status, 201, "{answer}");
+        let (status, token) = client.log_in(login, PASSWORD).unwrap();
+        assert_eq!(status, 201);
+        Self { client, login: login.to_owned(), token, counter: 0 }
+    }
+
+    /// Pushes a message, which must be stored; how long it took.
+    pub(crate) fn push(&mut self) -> Duration {
+        let begun = Instant::now();
+        let (status, answer) = self.try_push(b"an honest change").unwrap();
+        assert_eq!((status, &answer["stored"]), (200, &json!(1)), "{answer}");
+        begun.elapsed()
+    }
+
+    /// Pushes a message with this content.
+    pub(crate) fn try_push(&mut self, content: &[u8]) -> Result<(u16, Value)> {
+        use base64::Engine;
+        self.counter += 1;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let now_ms = u64::try_from(now.as_millis()).unwrap();
+        let timestamp = Timestamp::new(now_ms, self.counter, Node(7)).unwrap().to_string();
+        let content = base64::prelude::BASE64_STANDARD.encode(content);
+        let messages = json!({ "messages": [{ "timestamp": timestamp, "content": content }] });
+        self.client.post("/v1/sync/delta", &self.token, &messages)
+    }
+
+    /// How long pushes take.
+    pub(crate) fn measure(&mut self) -> Latencies {
+        let mut all: Vec<_> = (0..crate::count(40, 400)).map(|_| self.push()).collect();
+        all.sort();
+        Latencies(all)
+    }
+}
+
+/// In order.
+pub(crate) struct Latencies(Vec<Duration>);
+
+impl Latencies {
+    /// Prints how the user's pushes went, beside how they went when nobody attacked. Those that
+    /// took longest must have been far from any of the limits that are attacked.
+    #[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]
+    pub(crate) fn report(&self, attack: &str, quiet: &Self, target: &Target) {
+        let ms = |latencies: &Self, percent: usize| {
+            let Self(all) = latencies;
+            all[(all.len() - 1) * percent / 100].as_secs_f64() * 1e3
+        };
+        println!(
+            "{attack}: P50 {:.1} ms (quiet {:.1}), P99 {:.1} ms (quiet {:.1}), worst {:.1} ms, memory {} MiB",
+            ms(self, 50),
+            ms(quiet, 50),
+            ms(self, 99),
+            ms(quiet, 99),
+            ms(self, 100),
+            target.memory_high_mib(),
+        );
+        assert!(self.0.last().unwrap() < &Duration::from_secs(10), "{attack}");
+    }
+}

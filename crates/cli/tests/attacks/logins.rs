@@ -1,0 +1,157 @@
+//! Whoever guesses passwords, or makes accounts without end.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::client::{Client, PASSWORD, User, address};
+use crate::count;
+use crate::target::{ADMIN, Target};
+
+/// In which the right password passes, whatever is attacked.
+const LOGIN_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Runs attackers until the honest user is done; how many of their attempts were answered.
+fn beside<T>(
+    attackers: usize,
+    attack: impl Fn(usize) + Sync,
+    honest: impl FnOnce() -> T,
+) -> (T, usize) {
+    let (is_over, attempts) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let done = thread::scope(|scope| {
+        for number in 0..attackers {
+            let (is_over, attempts, attack) = (&is_over, &attempts, &attack);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    attack(number);
+                    attempts.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        // Under attack for a while.
+        thread::park_timeout(Duration::from_secs(count(4, 20) as u64));
+        let done = honest();
+        is_over.store(true, Ordering::Relaxed);
+        done
+    });
+    (done, attempts.into_inner())
+}
+
+/// Tries a wrong password once; if that is refused, not again at once.
+fn guess(target: &Target, login: &str, from: Ipv4Addr) {
+    let status = Client::new(from, target.address()).log_in(login, "not the password");
+    if !matches!(status, Ok((401, _))) {
+        thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// Logs in with the right password, as often as that, each time within its time.
+#[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]
+fn check_logins(target: &Target, login: &str, from: Ipv4Addr, attack: &str) {
+    let mut client = Client::new(from, target.address());
+    let mut log_in = || {
+        let begun = Instant::now();
+        let (status, _) = client.log_in(login, PASSWORD).unwrap();
+        assert_eq!(status, 201, "{attack}");
+        begun.elapsed()
+    };
+    let worst = (0..count(3, 15)).map(|_| log_in()).max().unwrap();
+    println!("{attack}: the right password passed each time, the slowest in {worst:.1?}");
+    assert!(worst < LOGIN_TIME_MAX, "{attack}: {worst:?}");
+}
+
+#[test]
+fn guesses_from_elsewhere_keep_the_owner_out_nowhere() {
+    let target = Target::start(&[]);
+    User::register(&target, "ada", address(2));
+    let attack = |_| guess(&target, "ada", address(9));
+    beside(4, attack, || {
+        check_logins(&target, "ada", address(2), "four who guess, from home");
+        check_logins(&target, "ada", address(3), "four who guess, from a new network");
+    });
+}
+
+#[test]
+fn guesses_from_many_networks_keep_the_owner_out_nowhere() {
+    let target = Target::start(&[]);
+    User::register(&target, "ada", address(2));
+    let attack =
+        |number: usize| guess(&target, "ada", address(u16::try_from(100 + number).unwrap()));
+    beside(count(16, 64), attack, || {
+        check_logins(&target, "ada", address(2), "many networks, from home");
+        check_logins(&target, "ada", address(3), "many networks, from a new network");
+    });
+}
+
+#[test]
+fn guesses_from_her_own_network_keep_the_owner_out_nowhere() {
+    let target = Target::start(&[]);
+    User::register(&target, "ada", address(2));
+    beside(
+        4,
+        |_| guess(&target, "ada", address(2)),
+        || {
+            check_logins(&target, "ada", address(2), "four who guess at home");
+        },
+    );
+}
+
+#[test]
+fn guesses_at_any_name_keep_out_neither_others_there_nor_the_operator() {
+    let target = Target::start(&[]);
+    let bob = User::register(&target, "bob", address(9));
+    for number in 0..40 {
+        guess(&target, &format!("nobody{number}"), address(9));
+    }
+    check_logins(&target, &bob.login, address(9), "forty names at his address");
+    let mut operator = Client::new(address(9), target.address());
+    let (status, _) = operator.ask("GET", "/v1/admin/overview", ADMIN, &json!(null)).unwrap();
+    assert_eq!(status, 200);
+}
+
+#[test]
+fn a_flood_of_guesses_leaves_time_for_the_others() {
+    let target = Target::start(&[]);
+    let mut ada = User::register(&target, "ada", address(2));
+    let quiet = ada.measure();
+    let attack = |number: usize| {
+        let from = address(u16::try_from(100 + number).unwrap());
+        guess(&target, &format!("nobody{}", number % 7), from);
+    };
+    let begun = Instant::now();
+    let ((), attempts) = beside(count(16, 64), attack, || {
+        check_logins(&target, "ada", address(2), "a flood of guesses");
+        ada.measure().report("a flood of guesses", &quiet, &target);
+    });
+    let seconds = begun.elapsed().as_secs_f64();
+    report_rate("guesses", attempts, seconds);
+}
+
+#[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]
+fn report_rate(what: &str, attempts: usize, seconds: f64) {
+    let rate = attempts / (seconds.ceil() as usize).max(1);
+    println!("{what}: {attempts} answered, {rate} a second");
+}
+
+#[test]
+fn making_accounts_keeps_nobody_from_logging_in() {
+    let target = Target::start(&[]);
+    User::register(&target, "ada", address(2));
+    let number = AtomicUsize::new(0);
+    let attack = |_| {
+        let login = format!("user{}", number.fetch_add(1, Ordering::Relaxed));
+        let account = json!({ "login": login, "password": PASSWORD });
+        drop(Client::new(address(9), target.address()).post("/v1/accounts", "", &account));
+    };
+    beside(count(30, 150), attack, || {
+        check_logins(&target, "ada", address(2), "accounts without end, from home");
+        check_logins(&target, "ada", address(3), "accounts without end, from a new network");
+    });
+    // One address makes no more than it may.
+    assert!(number.into_inner() > 60, "the attack was none");
+    let list = target.accounts_count();
+    assert!(list < 100, "{list} accounts");
+}

@@ -1,0 +1,155 @@
+//! Whoever promises, does not read, or sends forms without end.
+
+use std::io::{Read, Write};
+use std::thread;
+use std::time::Duration;
+
+use crate::client::{User, address, connect, connect_with, head};
+use crate::count;
+use crate::target::Target;
+
+const MIB: usize = 1 << 20;
+/// What the server may have in all: the room for bodies and answers that it is given, twice as much
+/// for what lies around it, and what it has when nothing happens.
+const MEMORY_MIB_MAX: u64 = 3 * 128 + 128;
+/// The room. The gateway's largest request is lowered to fit.
+const ROOM: &[&str] = &["--memory-mib", "128", "--actual-sync-bytes-max", "16777216"];
+
+/// An older binary does not know the options.
+fn target() -> Target {
+    let is_other = std::env::var_os("WARREN_ATTACKED").is_some();
+    Target::start(if is_other { &[] } else { ROOM })
+}
+
+#[track_caller]
+fn check_memory(target: &Target) {
+    let high = target.memory_high_mib();
+    assert!(high < MEMORY_MIB_MAX, "{high} MiB");
+}
+
+#[test]
+fn promises_of_one_account_keep_no_other_account_waiting() {
+    let target = target();
+    let mut ada = User::register(&target, "ada", address(2));
+    let mut neighbour = User::register(&target, "neighbour", address(9));
+    let mallory = User::register(&target, "mallory", address(9));
+    let quiet = ada.measure();
+    let held: Vec<_> = (0..count(70, 64))
+        .map(|_| {
+            let mut stream = connect(address(9), target.address()).unwrap();
+            let head = head("POST", "/v1/sync/delta", &mallory.token, 16 * MIB);
+            write!(stream, "{head}{{").unwrap();
+            stream
+        })
+        .collect();
+    ada.measure().report("64 promises of 16 MiB", &quiet, &target);
+    neighbour.measure().report("the same, at the attacker's address", &quiet, &target);
+    check_memory(&target);
+    drop(held);
+}
+
+#[test]
+fn slow_bodies_hold_up_nobody_and_end() {
+    let target = Target::start(&["--request-timeout", "5"]);
+    let mut ada = User::register(&target, "ada", address(2));
+    let mallory = User::register(&target, "mallory", address(9));
+    let quiet = ada.measure();
+    let mut held: Vec<_> = (0..count(100, 2_000))
+        .filter_map(|number| {
+            // The connections of one address are limited, too.
+            let from = address(u16::try_from(10 + number % 10).unwrap());
+            let mut stream = connect(from, target.address()).ok()?;
+            let head = head("POST", "/v1/sync/delta", &mallory.token, MIB);
+            write!(stream, "{head}{{").ok().map(|()| stream)
+        })
+        .collect();
+    let ended = (0..40).find(|_| {
+        ada.push();
+        thread::park_timeout(Duration::from_secs(1));
+        held.retain_mut(|stream| stream.write_all(b" ").is_ok());
+        held.is_empty()
+    });
+    ada.measure().report("slow bodies", &quiet, &target);
+    assert!(ended.is_some(), "{} bodies are still waited for", held.len());
+    check_memory(&target);
+}
+
+/// Somebody with a full vault.
+fn hoarder(target: &Target, pages: usize) -> User {
+    let mut hoarder = User::register(target, "hoarder", address(9));
+    for _ in 0..pages {
+        let (status, answer) = hoarder.try_push(&vec![7; MIB]).unwrap();
+        assert_eq!(status, 200, "{answer}");
+    }
+    hoarder
+}
+
+/// Asks and reads nothing, as often as that.
+fn ask_and_do_not_read(target: &Target, hoarder: &User, path: &str, count: usize) {
+    let mut ada = User::register(target, "ada", address(2));
+    let quiet = ada.measure();
+    let held: Vec<_> = (0..count)
+        .filter_map(|_| {
+            let mut stream = connect_with(address(9), target.address(), Some(4 << 10)).ok()?;
+            let head = head("GET", path, &hoarder.token, 0);
+            stream.write_all(head.as_bytes()).ok().map(|()| stream)
+        })
+        .collect();
+    thread::park_timeout(Duration::from_secs(3));
+    ada.measure().report(&format!("{count} unread answers to {path}"), &quiet, target);
+    check_memory(target);
+    drop(held);
+    // What they held is there again.
+    ada.push();
+}
+
+#[test]
+fn unread_pages_are_bounded() {
+    let target = target();
+    let hoarder = hoarder(&target, 20);
+    ask_and_do_not_read(&target, &hoarder, "/v1/sync/delta", count(60, 100));
+}
+
+#[test]
+fn unread_streams_are_bounded() {
+    let target = target();
+    let hoarder = hoarder(&target, 20);
+    ask_and_do_not_read(&target, &hoarder, "/v1/sync/full", count(60, 200));
+}
+
+#[test]
+fn long_messages_are_bounded_too() {
+    let target = target();
+    let mut hoarder = User::register(&target, "hoarder", address(9));
+    for _ in 0..6 {
+        let (status, answer) = hoarder.try_push(&vec![7; 11 * MIB]).unwrap();
+        assert_eq!(status, 200, "{answer}");
+    }
+    ask_and_do_not_read(&target, &hoarder, "/v1/sync/delta", count(40, 100));
+}
+
+#[test]
+fn forms_without_a_token_are_small() {
+    let target = target();
+    let mut ada = User::register(&target, "ada", address(2));
+    let quiet = ada.measure();
+    let body = vec![b' '; MIB - 1];
+    let mut held: Vec<_> = (0..count(60, 200))
+        .map(|_| {
+            let mut stream = connect(address(9), target.gateway()).unwrap();
+            let head = head("POST", "/account/login", "", MIB);
+            // It is refused before all of it is sent.
+            drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)));
+            stream
+        })
+        .collect();
+    ada.measure().report("logins of a MiB at the gateway", &quiet, &target);
+    check_memory(&target);
+    for stream in &mut held {
+        let mut answer = Vec::new();
+        // Whatever was answered may be lost with the connection.
+        drop(stream.read_to_end(&mut answer));
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    }
+}
