@@ -32,7 +32,7 @@ fn beside<T>(
             });
         }
         // Under attack for a while.
-        thread::park_timeout(Duration::from_secs(count(4, 20) as u64));
+        thread::park_timeout(Duration::from_secs(4));
         let done = honest();
         is_over.store(true, Ordering::Relaxed);
         done
@@ -121,19 +121,11 @@ fn a_flood_of_guesses_leaves_time_for_the_others() {
         let from = address(u16::try_from(100 + number).unwrap());
         guess(&target, &format!("nobody{}", number % 7), from);
     };
-    let begun = Instant::now();
     let ((), attempts) = beside(count(16, 64), attack, || {
         check_logins(&target, "ada", address(2), "a flood of guesses");
         ada.measure().report("a flood of guesses", &quiet, &target);
     });
-    let seconds = begun.elapsed().as_secs_f64();
-    report_rate("guesses", attempts, seconds);
-}
-
-#[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]
-fn report_rate(what: &str, attempts: usize, seconds: f64) {
-    let rate = attempts / (seconds.ceil() as usize).max(1);
-    println!("{what}: {attempts} answered, {rate} a second");
+    assert!(attempts > 0, "the attack was none");
 }
 
 #[test]
@@ -152,6 +144,6 @@ fn making_accounts_keeps_nobody_from_logging_in() {
     });
     // One address makes no more than it may.
     assert!(number.into_inner() > 60, "the attack was none");
-    let list = target.accounts_count();
-    assert!(list < 100, "{list} accounts");
+    let made = target.accounts_count();
+    assert!(made < 100, "{made} accounts");
 }
