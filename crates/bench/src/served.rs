@@ -34,7 +34,14 @@ pub(crate) struct Served {
 impl Served {
     /// `data` is made if it is not there.
     pub(crate) fn start(program: &Path, data: &Path, more: &[&str]) -> anyhow::Result<Self> {
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        // What is set for a server of the user's is no part of what is measured.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("WARREN_") {
+                command.env_remove(name);
+            }
+        }
+        let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--json", "--log", "error", "--data"])
             .arg(data)
             .args(more)
