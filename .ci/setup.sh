@@ -55,6 +55,8 @@ system_packages() { # system_packages run|test
         need python3-venv python3 -c 'import ensurepip, venv'
         need sqlite3 command -v sqlite3
         need strace command -v strace
+        # Sets the manual pages, to see that it has nothing to say about them.
+        need groff-base command -v groff
         need openssl command -v openssl
         # The benchmarks' tests start servers of their own: the cluster that comes with it stays idle.
         need postgresql compgen -G '/usr/lib/postgresql/*/bin/initdb'

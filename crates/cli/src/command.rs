@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use crate::output::Output;
 use crate::{
-    account, actual, backup, client, conflicts, doctor, history, inspect, phrase, postgres, serve,
-    status, sync, track, vacuum, vault,
+    account, actual, backup, client, completions, conflicts, doctor, history, inspect, man, phrase,
+    postgres, serve, status, sync, track, vacuum, vault,
 };
 #[cfg(feature = "bench")]
 use crate::{benchmark, tune};
@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Tune(tune::Tune),
     #[command(subcommand)]
     Bench(benchmark::Command),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 impl Command {
@@ -67,6 +69,8 @@ impl Command {
             Self::Postgres(command) => postgres::run(&command, output),
             Self::Tune(arguments) => tune::run(&arguments, output),
             Self::Bench(command) => benchmark::run(command, output),
+            Self::Completions(arguments) => completions::run(&arguments, output),
+            Self::Man(arguments) => man::run(&arguments, output),
         }
     }
 }

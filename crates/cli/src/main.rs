@@ -10,6 +10,7 @@ mod benchmark;
 mod client;
 mod clock;
 mod command;
+mod completions;
 mod conflicts;
 mod doctor;
 mod history;
@@ -17,6 +18,7 @@ mod inspect;
 mod key;
 #[cfg(not(feature = "bench"))]
 mod left_out;
+mod man;
 mod output;
 mod password;
 mod phrase;

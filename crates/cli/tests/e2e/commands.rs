@@ -8,7 +8,7 @@ use crate::processes::{json, sql, warren, warren_asking};
 use crate::support::{Place, clients, sync, track_all};
 
 /// Every command, as `--help` lists them.
-fn commands(above: &[String]) -> Vec<Vec<String>> {
+pub(crate) fn commands(above: &[String]) -> Vec<Vec<String>> {
     let mut arguments: Vec<&str> = above.iter().map(String::as_str).collect();
     arguments.push("--help");
     let help = warren(&arguments).succeeded().stdout;

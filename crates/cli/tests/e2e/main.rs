@@ -23,6 +23,7 @@ mod kill_server;
 mod lab;
 mod live;
 mod lost_edits;
+mod manuals;
 mod postgres;
 mod processes;
 mod proxy;
