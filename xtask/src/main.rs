@@ -1,12 +1,11 @@
 //! The house's tooling: `cargo xtask build` for `make run`, `cargo xtask check` after an edit,
-//! `cargo xtask ci [STEP…]` for all that a change must pass, `cargo xtask tidy`, what makes and
-//! tests the pages (`cargo xtask web [--check]`, `cargo xtask browser [NAME…]`), and
-//! `cargo xtask faults [--long] [NAME…]` for the tests that break the disk.
+//! `cargo xtask ci` for all that a change must pass, and what `USAGE` lists besides.
 
 mod build;
 mod cache;
 mod check;
 mod ci;
+mod docs;
 mod faults;
 mod jobs;
 mod programs;
@@ -24,7 +23,7 @@ use anyhow::{Context, Result};
 
 const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] \
                      | cargo xtask ci [STEP…] | cargo xtask tidy \
-                     | cargo xtask faults [--long] [NAME…] \
+                     | cargo xtask docs | cargo xtask faults [--long] [NAME…] \
                      | cargo xtask web [--check] | cargo xtask browser [NAME…]";
 
 fn main() -> ExitCode {
@@ -35,6 +34,7 @@ fn main() -> ExitCode {
         ["check"] => check::run(root, None),
         ["check", revision] => check::run(root, Some(revision)),
         ["ci", steps @ ..] => ci::run(root, steps),
+        ["docs"] => docs::run(root),
         ["faults", args @ ..] => faults::run(root, args),
         ["tidy"] => tidy::run(root),
         ["web", args @ ..] => web::run(root, args),

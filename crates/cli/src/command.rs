@@ -14,7 +14,7 @@ use crate::{left_out as benchmark, left_out as tune};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    Serve(Box<serve::Arguments>),
+    Serve(Box<serve::LayeredArguments>),
     #[command(subcommand)]
     Account(account::Command),
     #[command(subcommand)]
@@ -43,12 +43,13 @@ pub(crate) enum Command {
     Bench(benchmark::Command),
     Completions(completions::Completions),
     Man(man::Man),
+    Settings(serve::settings::Table),
 }
 
 impl Command {
     pub(crate) fn run(self, output: Output) -> anyhow::Result<()> {
         match self {
-            Self::Serve(arguments) => serve::run(*arguments, output),
+            Self::Serve(arguments) => serve::run(&arguments, output),
             Self::Account(command) => account::run(command, output),
             Self::Actual(command) => actual::run(&command, output),
             Self::Client(command) => client::run(command, output),
@@ -71,6 +72,7 @@ impl Command {
             Self::Bench(command) => benchmark::run(command, output),
             Self::Completions(arguments) => completions::run(&arguments, output),
             Self::Man(arguments) => man::run(&arguments, output),
+            Self::Settings(arguments) => serve::settings::table::run(&arguments, output),
         }
     }
 }

@@ -51,7 +51,8 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse();
+    let arguments = arguments.unwrap_or_else(|error| serve::settings::name_variable(error).exit());
     let output = Output { json: arguments.json };
     output.exit(arguments.command.run(output))
 }

@@ -12,6 +12,8 @@ use serde::Serialize;
 use serde_json::json;
 use time::OffsetDateTime;
 
+use crate::serve::settings::InvalidSettings;
+
 /// Below the list of commands: the way from nothing to two files in step.
 pub(crate) const START: &str = "Example:
   warren serve &
@@ -100,6 +102,9 @@ fn code(error: &anyhow::Error) -> &'static str {
     }
     if let Some(error) = error.downcast_ref::<::doctor::Error>() {
         return error.code();
+    }
+    if error.is::<InvalidSettings>() {
+        return "invalid_settings";
     }
     let stored = match error.downcast_ref::<server::Error>() {
         Some(server::Error::Store(error)) => Some(error),

@@ -13,7 +13,7 @@ use crate::password::first_line;
 #[derive(Args, Default)]
 pub(crate) struct Database {
     /// Keep vaults in this PostgreSQL database: `postgres://user:password@host/database`.
-    #[arg(long, value_name = "URL", conflicts_with = "postgres_file")]
+    #[arg(long, value_name = "URL", conflicts_with = "postgres_file", hide_env_values = true)]
     postgres: Option<String>,
     /// The same, read from the first line of this file: other users see the command line.
     #[arg(long, value_name = "FILE")]

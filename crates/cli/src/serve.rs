@@ -2,6 +2,7 @@
 
 mod actual;
 pub(crate) mod descriptors;
+pub(crate) mod settings;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::output::Output;
 use crate::password::first_line;
 use crate::postgres::Database;
+pub(crate) use settings::LayeredArguments;
 
 /// Serve accounts and their vaults over HTTP.
 #[derive(Args)]
@@ -30,7 +32,8 @@ use crate::postgres::Database;
                         --account-messages-max 1000000 --account-devices-max 20\n  \
                         warren serve --data /srv/warren --postgres-file url.txt\n  \
                         warren serve --allow-origin https://app.example\n  \
-                        warren serve --actual 127.0.0.1:5006 --actual-web package/build\n\n\
+                        warren serve --actual 127.0.0.1:5006 --actual-web package/build\n  \
+                        warren serve --config /etc/warren.toml\n\n\
                         Put a TLS-terminating proxy in front where the network is not yours."
 )]
 pub(crate) struct Arguments {
@@ -107,7 +110,11 @@ struct Limits {
     devices: u32,
 }
 
-pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(layered: &LayeredArguments, output: Output) -> anyhow::Result<()> {
+    if layered.prints_config() {
+        return layered.print_config(output);
+    }
+    let arguments = layered.resolve()?;
     let log = tracing_subscriber::registry().with(arguments.log.clone());
     let lines = fmt::layer().with_writer(std::io::stderr);
     if output.json {

@@ -31,6 +31,7 @@ mod python;
 mod random;
 mod receipts;
 mod sealed;
+mod settings;
 mod story;
 mod support;
 mod tune;

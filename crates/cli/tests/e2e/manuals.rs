@@ -28,6 +28,7 @@ fn bash_completes_commands_and_options() {
     let script = warren(&["completions", "bash"]).succeeded().stdout;
     assert_eq!(completed(&script, &["warren", "ser"]), ["serve"]);
     assert_eq!(completed(&script, &["warren", "serve", "--lis"]), ["--listen"]);
+    assert_eq!(completed(&script, &["warren", "serve", "--conf"]), ["--config"]);
     assert_eq!(completed(&script, &["warren", "account", "a"]), ["add"]);
     assert_eq!(completed(&script, &["warren", "completions", "z"]), ["zsh"]);
 }
@@ -65,6 +66,9 @@ fn every_command_has_a_manual_page_that_groff_has_nothing_to_say_about() {
         let set = Ran::new(set.unwrap()).succeeded();
         assert_eq!((set.stdout.as_str(), set.stderr.as_str()), ("", ""), "{name}");
     }
+    let serve = fs::read_to_string(format!("{folder}/warren-serve.1")).unwrap();
+    assert!(serve.contains("WARREN_LISTEN"), "{serve}");
+    assert!(!pages.iter().any(|page| page.contains("settings")), "{pages:?}");
     let own = fs::read_to_string(format!("{folder}/warren.1")).unwrap();
     assert_eq!(warren(&["man"]).succeeded().stdout.trim_end(), own.trim_end());
 }

@@ -49,6 +49,13 @@ pub(crate) fn warren(arguments: &[&str]) -> Ran {
     Ran::new(Command::new(WARREN).args(arguments).stdin(Stdio::null()).output().unwrap())
 }
 
+/// Runs `warren` to its end with these environment variables, in this folder.
+pub(crate) fn warren_in(folder: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
+    let mut command = Command::new(WARREN);
+    command.args(arguments).envs(variables.iter().copied()).current_dir(folder);
+    Ran::new(command.stdin(Stdio::null()).output().unwrap())
+}
+
 /// Runs `warren … --json`, which must succeed, for its value.
 #[track_caller]
 pub(crate) fn json(arguments: &[&str]) -> Value {
@@ -112,7 +119,11 @@ impl Server {
     pub(crate) fn start(data: &str, options: &[&str]) -> Self {
         let serve =
             ["serve", "--listen", "127.0.0.1:0", "--json", "--log", "error", "--data", data];
-        let mut child = start(&[&serve, options].concat());
+        Self::new(start(&[&serve, options].concat()))
+    }
+
+    /// A server that was started with `--json`.
+    pub(crate) fn new(mut child: Child) -> Self {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));

@@ -1,0 +1,259 @@
+//! The settings of `warren serve`: from the command line, the environment and a TOML file.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::processes::{Ran, Server, json, start, warren, warren_in};
+
+const SECRET: &str = "postgres://warren:correct-horse@db.example/warren";
+
+/// A folder of its own, with settings files in `etc`.
+struct Etc {
+    folder: TempDir,
+}
+
+impl Etc {
+    fn new() -> Self {
+        let etc = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir(etc.at("etc")).unwrap();
+        etc
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// A settings file.
+    fn write(&self, text: &str) -> String {
+        let path = self.at("etc/warren.toml");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// `warren serve --print-config …` with this in the file.
+    fn print(&self, text: &str, variables: &[(&str, &str)], options: &[&str]) -> Ran {
+        let config = self.write(text);
+        let print = ["serve", "--print-config", "--config", &config];
+        warren_in(&self.at(""), variables, &[&print, options].concat())
+    }
+
+    /// The same with `--json`: all settings.
+    #[track_caller]
+    fn settings(&self, text: &str, variables: &[(&str, &str)], options: &[&str]) -> Value {
+        let ran = self.print(text, variables, &[options, &["--json"]].concat()).succeeded();
+        ran.value()["settings"].take()
+    }
+
+    /// The file is refused; the message has the line, and this.
+    #[track_caller]
+    fn check_refused(&self, text: &str, line: usize, told: &str) {
+        let ran = self.print(text, &[], &["--json"]);
+        ran.refused("invalid_settings");
+        let message = ran.value()["error"]["message"].as_str().unwrap().to_owned();
+        let place = format!("etc/warren.toml:{line}: ");
+        assert!(message.contains(&place), "{message}");
+        assert!(message.contains(told), "{told} in {message}");
+    }
+}
+
+/// Value and origin.
+#[track_caller]
+fn check(setting: &Value, value: impl Into<Value>, from: &str) {
+    let expected: Value = value.into();
+    assert_eq!((&setting["value"], &setting["from"]), (&expected, &json!(from)), "{setting}");
+}
+
+#[test]
+fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
+    let etc = Etc::new();
+    let file = "messages-max = 1\nbody-bytes-max = 1_000\nrequest-timeout = 0x10\n\
+                open-registration = true\n";
+    let variables = [("WARREN_MESSAGES_MAX", "2"), ("WARREN_BODY_BYTES_MAX", "2000")];
+    let settings = etc.settings(file, &variables, &["--messages-max", "3"]);
+    check(&settings["messages-max"], 3, "command line");
+    check(&settings["body-bytes-max"], 2000, "environment");
+    check(&settings["request-timeout"], 16, "file");
+    check(&settings["open-registration"], true, "file");
+    check(&settings["listen"], "127.0.0.1:4600", "default");
+    assert!(settings["request-timeout"]["place"].as_str().unwrap().ends_with("warren.toml:3"));
+    assert_eq!(settings["body-bytes-max"]["place"], "WARREN_BODY_BYTES_MAX");
+
+    let off = etc.settings(file, &[("WARREN_OPEN_REGISTRATION", "no")], &[]);
+    check(&off["open-registration"], false, "environment");
+    let off = etc.settings(file, &[], &["--open-registration=false"]);
+    check(&off["open-registration"], false, "command line");
+    let on = etc.settings("", &[], &["--open-registration"]);
+    check(&on["open-registration"], true, "command line");
+    let unset = etc.settings(file, &[("WARREN_MESSAGES_MAX", "")], &[]);
+    check(&unset["messages-max"], 1, "file");
+
+    let config = etc.write("messages-max = 7\n");
+    let named = [("WARREN_CONFIG", config.as_str())];
+    let ran = warren_in(&etc.at(""), &named, &["serve", "--print-config", "--json"]).succeeded();
+    check(&ran.value()["settings"]["messages-max"], 7, "file");
+}
+
+#[test]
+fn a_list_is_taken_whole_from_where_it_stands_highest() {
+    let etc = Etc::new();
+    let file = "allow-origin = [\"https://a.example\", \"https://b.example\"]\n";
+    let from_file = etc.settings(file, &[], &[]);
+    let both = json!(["https://a.example", "https://b.example"]);
+    check(&from_file["allow-origin"], both, "file");
+    let variable = [("WARREN_ALLOW_ORIGIN", "https://c.example,https://d.example")];
+    let from_variable = etc.settings(file, &variable, &[]);
+    let both = json!(["https://c.example", "https://d.example"]);
+    check(&from_variable["allow-origin"], both, "environment");
+    let option = etc.settings(file, &variable, &["--allow-origin", "https://e.example"]);
+    check(&option["allow-origin"], json!(["https://e.example"]), "command line");
+}
+
+#[test]
+fn a_server_is_what_its_file_says_and_relative_paths_are_beside_it() {
+    let etc = Etc::new();
+    fs::write(etc.at("etc/token.txt"), "the-operators-token\n").unwrap();
+    let config = etc.write(
+        "listen = \"127.0.0.1:0\"\ndata = \"state/warren\"\nlog = \"error\"\n\
+         admin-token-file = \"token.txt\"\n\
+         allow-origin = [\"https://a.example\", \"https://b.example\"]\n",
+    );
+    let server = Server::new(start(&["serve", "--json", "--config", &config]));
+    assert!(fs::exists(etc.at("etc/state/warren/accounts.sqlite")).unwrap());
+    let overview = server.admin("overview", "the-operators-token", None);
+    assert!(overview.is_object(), "{overview}");
+    for origin in ["https://a.example", "https://b.example"] {
+        let url = format!("{}/v1/openapi.json", server.address);
+        let answer = ureq::get(url).header("origin", origin).call().unwrap();
+        assert_eq!(answer.headers()["access-control-allow-origin"], origin);
+    }
+}
+
+#[test]
+fn a_name_or_a_value_that_is_wrong_is_refused_with_its_line() {
+    let etc = Etc::new();
+    etc.check_refused("data = \"d\"\n\nlistn = \"127.0.0.1:0\"\n", 3, "did you mean `listen`?");
+    etc.check_refused("open_registration = true", 1, "did you mean `open-registration`?");
+    etc.check_refused("xyzzy = 1", 1, "`xyzzy`");
+    etc.check_refused("config = \"other.toml\"", 1, "`config`");
+    etc.check_refused("print-config = true", 1, "`print-config`");
+    etc.check_refused("\nlisten = 4600", 2, "`listen`");
+    etc.check_refused("listen = \"here\"", 1, "\"here\"");
+    etc.check_refused("messages-max = \"1\"", 1, "`messages-max`");
+    etc.check_refused("messages-max = -1", 1, "`messages-max`");
+    etc.check_refused("messages-max = 1.5", 1, "`messages-max`");
+    etc.check_refused("account-devices-max = 901", 1, "900");
+    etc.check_refused("open-registration = \"true\"", 1, "`open-registration`");
+    etc.check_refused("allow-origin = \"https://a.example\"", 1, "`allow-origin`");
+    etc.check_refused("allow-origin = [\"https://a.example\", 5]", 1, "`allow-origin`");
+    etc.check_refused("data = [\"d\"]", 1, "`data`");
+    etc.check_refused("data = \"\"", 1, "`data`");
+    etc.check_refused("[actual]\nweb = \"w\"", 1, "`actual`");
+    etc.check_refused("log = \"warn\"\nlog = \"info\"", 2, "duplicate");
+    etc.check_refused("log = \"warn\"\nlisten = ", 2, "");
+    warren(&["serve", "--config", &etc.at("none.toml"), "--json"]).refused("invalid_settings");
+}
+
+#[test]
+fn a_variable_with_a_wrong_value_is_named() {
+    let etc = Etc::new();
+    let wrong = [("WARREN_LISTEN", "here")];
+    let ran = warren_in(&etc.at(""), &wrong, &["serve"]);
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(ran.stderr.contains("WARREN_LISTEN"), "{}", ran.stderr);
+    let ran = warren_in(&etc.at(""), &wrong, &["serve", "--listen", "here"]);
+    assert!(!ran.stderr.contains("WARREN_LISTEN"), "{}", ran.stderr);
+}
+
+#[test]
+fn settings_that_exclude_or_need_each_other_are_looked_at_in_all_places_together() {
+    let etc = Etc::new();
+    let check_usage = |text: &str, variables: &[(&str, &str)], options: &[&str], told: &str| {
+        let ran = etc.print(text, variables, options);
+        assert_eq!(ran.status.code(), Some(2), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(told), "{told} in {}", ran.stderr);
+    };
+    check_usage("postgres-file = \"a\"\npostgres = \"b\"", &[], &[], "--postgres-file");
+    check_usage("postgres = \"b\"\npostgres-file = \"a\"", &[], &[], "--postgres-file");
+    let both = [("WARREN_POSTGRES", "a"), ("WARREN_POSTGRES_FILE", "b")];
+    check_usage("", &both, &[], "--postgres-file");
+    check_usage("", &[], &["--postgres", "a", "--postgres-file", "b"], "--postgres-file");
+    check_usage("actual-web = \"w\"", &[], &[], "--actual");
+    check_usage("", &[("WARREN_ACTUAL_WEB", "w")], &[], "--actual");
+
+    let higher = etc.settings("postgres = \"a\"", &[], &["--postgres-file", "b"]);
+    check(&higher["postgres-file"], "b", "command line");
+    check(&higher["postgres"], Value::Null, "default");
+    let higher = etc.settings("postgres-file = \"b\"", &[("WARREN_POSTGRES", "a")], &[]);
+    check(&higher["postgres"], Value::Null, "environment");
+    check(&higher["postgres-file"], Value::Null, "default");
+    let together = etc.settings("actual = \"127.0.0.1:0\"", &[], &["--actual-web", "w"]);
+    check(&together["actual-web"], "w", "command line");
+}
+
+#[test]
+fn what_is_printed_is_a_settings_file() {
+    let etc = Etc::new();
+    let file = "data = 'a \"quoted\" place'\nallow-origin = [\"https://a.example\"]\n\
+                account-bytes-max = 9_223_372_036_854_775_807\nopen-registration = true\n";
+    let printed = etc.print(file, &[], &["--listen", "127.0.0.1:1"]).succeeded().stdout;
+    let first = etc.settings(file, &[], &["--listen", "127.0.0.1:1"]);
+    let again = etc.settings(&printed, &[], &[]);
+    for (name, setting) in first.as_object().unwrap() {
+        assert_eq!(again[name]["value"], setting["value"], "{name}:\n{printed}");
+    }
+    assert!(!fs::exists(etc.at("etc/a \"quoted\" place")).unwrap(), "nothing is served");
+}
+
+#[test]
+fn a_secret_is_never_shown() {
+    let etc = Etc::new();
+    let file = format!("postgres = \"{SECRET}\"\n");
+    let variable = [("WARREN_POSTGRES", SECRET)];
+    let open = file.trim_end_matches("\"\n");
+    let ran = [
+        etc.print(&file, &[], &[]),
+        etc.print(&file, &[], &["--json"]),
+        etc.print("", &variable, &["--json"]),
+        etc.print("", &variable, &[]),
+        etc.print("", &[], &["--postgres", SECRET]),
+        etc.print(&file, &[], &["--postgres", SECRET, "--postgres-file", "f"]),
+        etc.print(open, &[], &[]),
+        etc.print(&format!("postgres = [\"{SECRET}\"]"), &[], &[]),
+        etc.print(&format!("{file}{file}"), &[], &[]),
+        warren_in(&etc.at(""), &variable, &["serve", "--help"]),
+        warren_in(&etc.at(""), &variable, &["settings"]),
+        warren_in(&etc.at(""), &variable, &["man", &etc.at("man")]),
+    ];
+    for ran in ran {
+        let told = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!told.is_empty() && !told.contains("correct-horse"), "{told}");
+    }
+    let page = fs::read_to_string(etc.at("man/warren-serve.1")).unwrap();
+    assert!(!page.contains("correct-horse"), "{page}");
+}
+
+#[test]
+fn other_commands_read_neither_variables_nor_file() {
+    let etc = Etc::new();
+    let server = Server::start(&etc.at("data"), &[]);
+    drop(server);
+    let data = etc.at("data");
+    json(&["account", "list", "--data", &data]);
+    let config = etc.write(&format!("data = \"{data}\"\n"));
+    let variables = [("WARREN_DATA", data.as_str()), ("WARREN_CONFIG", config.as_str())];
+    let elsewhere = etc.at("etc");
+    warren_in(&elsewhere, &variables, &["account", "list", "--json"]).refused("failed");
+    warren_in(&elsewhere, &variables, &["backup", &etc.at("b"), "--json"]).refused("failed");
+}
+
+#[test]
+fn the_page_for_people_has_the_table_of_the_settings() {
+    let page = include_str!("../../../../docs/operating/settings.md");
+    let told: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+    let table = warren(&["settings"]).succeeded().stdout;
+    let made: Vec<&str> = table.lines().collect();
+    assert_eq!(told, made, "`cargo xtask docs` writes the table anew");
+    assert!(made.len() > 20, "{table}");
+}

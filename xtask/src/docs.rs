@@ -1,0 +1,46 @@
+//! `cargo xtask docs`: writes the tables in documents that are made from the code.
+//!
+//! # Not here
+//! - The check that they are up to date → `crates/cli/tests/e2e/settings.rs`, in `cargo xtask ci`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{programs, say};
+
+const SETTINGS: &str = "docs/operating/settings.md";
+
+pub(crate) fn run(root: &Path) -> Result<bool> {
+    let made = programs::compile(root, &["build", "--workspace", "--bin", "warren"])?;
+    let output = Command::new(programs::warren(&made)?).arg("settings").output()?;
+    ensure!(output.status.success(), "`warren settings`: {}", output.status);
+    let path = root.join(SETTINGS);
+    let document = fs::read_to_string(&path).context(SETTINGS)?;
+    let document = with_table(&document, &String::from_utf8(output.stdout)?);
+    fs::write(&path, document).context(SETTINGS)?;
+    say(format_args!("wrote the table in {SETTINGS}"))?;
+    Ok(true)
+}
+
+/// The document with this table in the place of its only one.
+fn with_table(document: &str, table: &str) -> String {
+    let is_row = |line: &&str| line.starts_with('|');
+    let before = document.lines().take_while(|line| !is_row(line));
+    let after = document.lines().skip_while(|line| !is_row(line)).skip_while(is_row);
+    let lines: Vec<_> = before.chain(table.lines()).chain(after).collect();
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_replaced_and_the_text_around_it_stays() {
+        let document = "# A\n\n| a |\n|---|\n| 1 |\n\nb\n";
+        assert_eq!(with_table(document, "| c |\n|---|\n"), "# A\n\n| c |\n|---|\n\nb\n");
+    }
+}
