@@ -35,6 +35,7 @@ const LONG: &[&str] = &[
     "cli e2e",
     "cli actual",
     "cli faults",
+    "cli attacks",
     "replica it",
     "engine it",
     "web plan-screens",

@@ -6,10 +6,10 @@ mod cache;
 mod check;
 mod ci;
 mod docs;
-mod faults;
 mod jobs;
 mod programs;
 mod sanitize;
+mod suites;
 mod tidy;
 mod web;
 
@@ -23,7 +23,7 @@ use anyhow::{Context, Result};
 
 const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] \
                      | cargo xtask ci [STEP…] | cargo xtask tidy \
-                     | cargo xtask docs | cargo xtask faults [--long] [NAME…] \
+                     | cargo xtask docs | cargo xtask faults|attacks [--long] [NAME…] \
                      | cargo xtask web [--check] | cargo xtask browser [NAME…]";
 
 fn main() -> ExitCode {
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         ["check", revision] => check::run(root, Some(revision)),
         ["ci", steps @ ..] => ci::run(root, steps),
         ["docs"] => docs::run(root),
-        ["faults", args @ ..] => faults::run(root, args),
+        [suite @ ("attacks" | "faults"), args @ ..] => suites::run(root, suite, args),
         ["tidy"] => tidy::run(root),
         ["web", args @ ..] => web::run(root, args),
         ["browser", names @ ..] => web::browser::test(root, names),
