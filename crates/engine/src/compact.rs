@@ -15,11 +15,12 @@
 //! # Not here
 //! - Putting it in the original's place → `swap.rs`.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use rustix::fs::OFlags;
 
 use crate::cipher::Cipher;
 use crate::error::{Error, Result, io, sqlite};
@@ -44,6 +45,9 @@ pub const SIDE_FILES: [&str; 7] = [
 pub(crate) const DAMAGED_SUFFIX: &str = ".damaged";
 
 const COPY_SUFFIX: &str = ".compacting";
+
+/// What SQLite puts beside a copy that is being made, and the copy itself.
+const COPY_FILES: [&str; 4] = ["-journal", "-wal", "-shm", ""];
 
 /// So many times the size of the file and its WAL must be free on the disk.
 const ROOM_FACTOR: u64 = 2;
@@ -107,6 +111,7 @@ impl Copy {
         metadata: &Metadata,
         fill: impl FnOnce(&Path) -> Result<T>,
     ) -> Result<(Self, T)> {
+        check_names(original)?;
         remove_left_over(original)?;
         let copy = Self::create(original, metadata)?;
         let filled = fill(&copy.path)?;
@@ -157,7 +162,7 @@ impl Drop for Copy {
         if self.path.as_os_str().is_empty() {
             return;
         }
-        for suffix in ["", "-journal", "-wal", "-shm"] {
+        for suffix in COPY_FILES {
             if let Err(error) = remove_if_there(&beside(&self.path, suffix)) {
                 tracing::warn!(%error, "a compact copy stays until the database is opened next");
             }
@@ -165,20 +170,50 @@ impl Drop for Copy {
     }
 }
 
-/// Removes the copy that a killed process has left. One that is being made stays.
+/// Removes the copy that a killed process has left. One that is being made stays, and so does what
+/// is no copy ([`check_names`]).
 pub(crate) fn remove_left_over(original: &Path) -> Result<()> {
+    if let Err(error) = check_names(original) {
+        tracing::warn!(%error, "no compact copy can be made");
+        return Ok(());
+    }
     let path = beside(original, COPY_SUFFIX);
-    let file = match File::open(&path) {
+    let file = match open_regular(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         file => file.map_err(io(&path))?,
     };
     if file.try_lock().is_ok() {
         tracing::info!(path = %path.display(), "removing what a killed process has left");
-        for suffix in ["-journal", "-wal", "-shm", ""] {
+        for suffix in COPY_FILES {
             remove_if_there(&beside(&path, suffix))?;
         }
     }
     Ok(())
+}
+
+/// [`Error::Io`] if something that is not a regular file has a name that a copy would take: a link,
+/// a FIFO, a folder. Warren makes none of these, so somebody else has to remove it.
+pub(crate) fn check_names(original: &Path) -> Result<()> {
+    let copy = beside(original, COPY_SUFFIX);
+    for path in COPY_FILES.map(|suffix| beside(&copy, suffix)) {
+        let is_free = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+            found => found.map_err(io(&path))?.is_file(),
+        };
+        if !is_free {
+            let why = "not a regular file, and a compact copy needs this name: remove it";
+            return Err(io(&path)(std::io::Error::other(why)));
+        }
+    }
+    Ok(())
+}
+
+/// Opens a regular file for reading: neither follows a link nor waits for the other end of a FIFO.
+pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let is_regular = file.metadata()?.is_file();
+    if is_regular { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
 }
 
 /// The same name with something behind it.

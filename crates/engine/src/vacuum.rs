@@ -13,7 +13,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 use crate::compact::{
-    AS_IS, Copy, Opening, bytes_of, check_room, quick_check, remove_left_over, tables,
+    AS_IS, Copy, Opening, bytes_of, check_names, check_room, quick_check, remove_left_over, tables,
 };
 use crate::error::{Error, Result, io, sqlite};
 use crate::open::{self, Encryption};
@@ -58,6 +58,9 @@ pub fn vacuum(
     check_unused: impl FnOnce() -> Result<()>,
 ) -> Result<Vacuumed> {
     let path = &path.canonicalize().map_err(io(path))?;
+    if way == Vacuum::Copy {
+        check_names(path)?;
+    }
     remove_left_over(path)?;
     let bytes_before = bytes_of(path)?;
     check_room(path)?;

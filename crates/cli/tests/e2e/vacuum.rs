@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::hex::hex;
-use crate::processes::{json, sql, warren};
+use crate::processes::{json, sql, warren, with_input};
 use crate::support::{Place, track_all};
 
 /// A file of a few megabytes, half of it free, in this journal mode.
@@ -195,4 +195,36 @@ fn inspect_shows_fragmentation_the_wal_and_who_has_it_open() {
     assert!(vault["health"]["wal_bytes"].as_u64().unwrap() > 0, "{vault}");
     assert_eq!(vault["health"]["holders"][0]["name"], "warren", "{vault}");
     assert!(vault["health"]["fragmentation"].as_f64().unwrap() < 0.5);
+}
+
+/// What is not a regular file under the name of the copy, made by a shell command.
+#[test]
+fn something_else_under_the_name_of_the_copy_is_named() {
+    for (make, suffix) in [
+        ("mkfifo", ""),
+        ("ln -s nowhere", ""),
+        ("ln -s other", ""),
+        ("mkdir", ""),
+        ("mkfifo", "-journal"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = half_empty(&folder, "wal");
+        std::fs::write(folder.path().join("other"), "other").unwrap();
+        let name = format!("{file}.compacting{suffix}");
+        let shell = format!("{make} {name}");
+        assert!(Command::new("sh").args(["-c", &shell]).status().unwrap().success());
+        let before = content(&file);
+        // It once waited for a writer to the FIFO.
+        let mut command = Command::new("timeout");
+        command.args(["60", env!("CARGO_BIN_EXE_warren"), "vacuum", &file, "--json"]);
+        let refused = with_input(&mut command, "");
+        refused.refused("failed");
+        let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with(&name) && message.contains("regular file"), "{message}");
+        assert_eq!(content(&file), before);
+        assert_eq!(std::fs::read(folder.path().join("other")).unwrap(), b"other");
+        assert!(Path::new(&name).symlink_metadata().is_ok(), "{make}: it stays");
+        // In place no copy is made.
+        json(&["vacuum", &file, "--in-place"]);
+    }
 }

@@ -274,3 +274,22 @@ fn what_a_killed_process_has_left_is_removed_when_the_file_is_opened() {
     assert_eq!(sum(&fixture.open("a.db")), 0);
     assert!(!copy.exists());
 }
+
+#[test]
+fn a_fifo_under_the_name_of_the_copy_keeps_nobody_from_opening_the_database() {
+    within_time(|| {
+        let fixture = fixture();
+        let database = fragmented(&fixture, 40, |_| {});
+        let (path, copy) = (database.path().to_owned(), beside(database.path(), ".compacting"));
+        let mode = rustix::fs::Mode::RWXU;
+        rustix::fs::mknodat(rustix::fs::CWD, &copy, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let refused = database.maintain().unwrap_err();
+        assert!(matches!(&refused, Error::Io { path, .. } if *path == copy), "{refused}");
+        fixture.databases.close(&path).unwrap();
+        drop(database);
+        let database = fixture.open("a.db");
+        assert!(number_of(&database, COUNT) > 0);
+        std::fs::remove_file(&copy).unwrap();
+        assert!(maintain(&database).is_compacted);
+    });
+}
