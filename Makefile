@@ -17,7 +17,7 @@ help: ## show this list
 run: ## build Warren with its pages, and serve ./data on 127.0.0.1:4600
 	@.ci/setup.sh run
 	@cargo xtask build
-	@mkdir -p data && test -s $(ADMIN_TOKEN) || (umask 077 && head -c 32 /dev/urandom | base64 > $(ADMIN_TOKEN))
+	@umask 077 && mkdir -p data && (test -s $(ADMIN_TOKEN) || head -c 32 /dev/urandom | base64 > $(ADMIN_TOKEN))
 	@echo "Plan is at /, and anybody who reaches it may make an account. /admin asks for what $(ADMIN_TOKEN) holds."
 	./target/quick/warren serve --data ./data --open-registration --admin-token-file $(ADMIN_TOKEN)
 

@@ -7,6 +7,7 @@
 mod manifest;
 
 use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use accounts::{Accounts, KdfCost, REVOCATIONS};
@@ -108,10 +109,20 @@ fn back_up_list(data: &Path, folder: &Path) -> anyhow::Result<Option<BackedUpFil
     if !from.exists() {
         return Ok(None);
     }
-    fs::copy(&from, &to).with_context(|| from.display().to_string())?;
-    File::open(&to)?.sync_all()?;
+    copy(&from, &to)?;
     let (bytes, blake3) = hash_of(&to)?;
     Ok(Some(BackedUpFile { path: REVOCATIONS.to_owned(), bytes, blake3, wal_pages: 0 }))
+}
+
+/// Returns when the disk has the copy. It is the owner's alone, whoever may read the original.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let mut source = File::open(from).with_context(|| from.display().to_string())?;
+    let mut write = || -> std::io::Result<()> {
+        let mut target = File::options().write(true).create_new(true).mode(0o600).open(to)?;
+        std::io::copy(&mut source, &mut target)?;
+        target.sync_all()
+    };
+    write().with_context(|| to.display().to_string())
 }
 
 /// The databases of a data directory, by their paths in it. The accounts last: whatever account it
@@ -180,8 +191,7 @@ pub(crate) fn restore(arguments: &Restore, output: Output) -> anyhow::Result<()>
     for file in manifest.files.iter().filter(|file| file.path != REVOCATIONS) {
         let to = data.join(&file.path);
         accounts::make_data_directory(to.parent().context("a file has a folder")?)?;
-        fs::copy(folder.join(&file.path), &to).with_context(|| to.display().to_string())?;
-        File::open(&to)?.sync_all()?;
+        copy(&folder.join(&file.path), &to)?;
         file.check(data)?;
         bar.inc(1);
     }

@@ -13,6 +13,7 @@ mod command;
 mod completions;
 mod conflicts;
 mod doctor;
+mod hardening;
 mod history;
 mod inspect;
 mod key;
@@ -54,5 +55,6 @@ fn main() -> ExitCode {
     let arguments = Arguments::try_parse();
     let arguments = arguments.unwrap_or_else(|error| serve::settings::name_variable(error).exit());
     let output = Output { json: arguments.json };
-    output.exit(arguments.command.run(output))
+    let command = arguments.command;
+    output.exit(hardening::harden(&command).and_then(|()| command.run(output)))
 }

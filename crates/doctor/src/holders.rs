@@ -1,5 +1,6 @@
 //! Which other processes have a database open, and what they do with it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -31,8 +32,8 @@ impl fmt::Display for Holder {
     }
 }
 
-/// All processes but this one that have the database or its `-shm` file open; of other users' only
-/// root sees any.
+/// All processes but this one that have the database or its `-shm` file open. Of other users', and of
+/// those that hide their memory (as `warren serve`), all but root see those that have locks.
 pub fn holders(database: &Path) -> Vec<Holder> {
     let mut shm = database.as_os_str().to_owned();
     shm.push("-shm");
@@ -44,6 +45,10 @@ pub fn holders(database: &Path) -> Vec<Holder> {
     let pids: Vec<i32> = processes.iter().map(|process| process.pid).collect();
     let locks = Inode::of(database).map(|main| held(main, Inode::of(shm), &pids));
     let locks = locks.unwrap_or_default();
+    // In the order of their numbers, each once.
+    let unseen: BTreeSet<i32> = locks.iter().map(|held| held.pid).collect();
+    let unseen = unseen.into_iter().filter(|pid| *pid > 0 && !pids.contains(pid));
+    processes.extend(unseen.map(Process::of));
     let holder = |process: Process| {
         let has = |is_it: fn(Lock) -> bool| {
             locks.iter().any(|held| held.pid == process.pid && is_it(held.lock))

@@ -15,6 +15,7 @@ mod copies;
 mod doctor;
 mod emit;
 mod encrypted;
+mod file_modes;
 mod heal;
 mod hex;
 mod housekeeping;

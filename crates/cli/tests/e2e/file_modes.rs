@@ -1,0 +1,285 @@
+//! Who may read what the commands make: under the usual umask nobody but the owner, also when a
+//! command is interrupted. And what they keep of their memory from others.
+
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::processes::{Ran, sql};
+use crate::proxy::{Event, Proxy, Then};
+use crate::support::DISK;
+
+const WARREN: &str = env!("CARGO_BIN_EXE_warren");
+const PASSWORD: &str = "a pass-phrase of ada's own";
+/// For something to happen on a machine that is busy.
+const WAIT_MAX: Duration = Duration::from_mins(2);
+
+/// Each makes files, or changes them, and what it needs was made by those before. `SERVER` stands
+/// for the address of the server on `data`.
+const COMMANDS: &[&str] = &[
+    "account add eve --data data --password-file password",
+    "account limit ada --data data --devices 9",
+    "track a.db --all",
+    "sync a.db --server SERVER --login ada --password-file password",
+    "clone b.db --server SERVER --login ada --password-file password",
+    "clone c.db --server SERVER --login ada --password-file password --key-file key",
+    "sync b.db",
+    "status b.db",
+    "inspect b.db",
+    "client list b.db",
+    "conflicts b.db",
+    "history b.db t 1",
+    "vacuum b.db",
+    "vacuum b.db --in-place",
+    "inspect --login ada --data data --password-file password",
+    "client revoke --login ada --unseen-for 1000d --yes --data data --password-file password",
+    "account password ada --data data --password-file password --new-password-file password",
+    "backup saved --data data",
+    "restore saved --data restored",
+    "account remove eve --data data --yes",
+    "untrack c.db --key-file key --force",
+];
+
+/// A folder with a password, a key and a database of the user's, readable by everybody.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir_in(DISK).unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("password"), PASSWORD).unwrap();
+    fs::write(at("key"), "7".repeat(64)).unwrap();
+    let made =
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, randomblob(99))";
+    sql(at("a.db").to_str().unwrap(), made);
+    for name in OF_USER {
+        set_mode(&at(name), 0o644);
+    }
+    folder
+}
+
+/// What the user has made: its modes stay.
+const OF_USER: [&str; 3] = ["a.db", "key", "password"];
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// Of all that is in a folder.
+fn set_modes(folder: &Path, mode: u32) {
+    for path in below(folder) {
+        set_mode(&path, mode);
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    path.symlink_metadata().unwrap().mode() & 0o7777
+}
+
+/// `warren …` in a folder, under the usual umask. A shell in between, because a test must not set
+/// its own, which is every thread's.
+fn command(folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 022 && exec \"$0\" \"$@\"", WARREN]).args(words);
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+fn run(folder: &Path, words: &[&str]) -> Ran {
+    Ran::new(command(folder, words).output().unwrap())
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
+fn start(folder: &Path, words: &[&str]) -> Child {
+    command(folder, words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// A server on `data`, and its address.
+fn serve(folder: &Path) -> (Child, String) {
+    let line = "serve --listen 127.0.0.1:0 --json --log error --data data";
+    let mut server = start(folder, &words(line));
+    let address = address(&mut server);
+    (server, address)
+}
+
+fn address(server: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    said["address"].as_str().unwrap().to_owned()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+/// Every file and folder below one, as far as they stay until they are looked at.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else { return found };
+    for entry in entries.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(below(&entry.path()));
+        }
+        found.push(entry.path());
+    }
+    found
+}
+
+/// What others may read, write or enter below a folder.
+fn open_to_others(folder: &Path) -> BTreeSet<String> {
+    let is_open = |path: &PathBuf| path.symlink_metadata().is_ok_and(|it| it.mode() & 0o077 != 0);
+    let name = |path: PathBuf| path.strip_prefix(folder).unwrap().display().to_string();
+    below(folder).into_iter().filter(is_open).map(name).collect()
+}
+
+/// Nothing is open but what the user has made.
+#[track_caller]
+fn check_closed(folder: &Path, after: &str) {
+    assert_eq!(open_to_others(folder), OF_USER.map(str::to_owned).into(), "after {after}");
+}
+
+/// Waits until something is so, which it says itself.
+#[track_caller]
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = now() + WAIT_MAX;
+    while !is_so() {
+        assert!(now() < end, "{what}: not within {WAIT_MAX:?}");
+        std::thread::yield_now();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a wait that ends")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[test]
+fn what_any_command_makes_is_the_owners_alone() {
+    let folder = folder();
+    let path = folder.path();
+    run(path, &words("account add ada --data data --password-file password")).succeeded();
+    check_closed(path, "account add");
+    let (mut server, address) = serve(path);
+    for line in COMMANDS {
+        if line.starts_with("restore") {
+            // What a restore makes does not depend on what became of the backup's files.
+            set_modes(&path.join("saved"), 0o755);
+        }
+        run(path, &words(&line.replace("SERVER", &address))).succeeded();
+        if line.starts_with("restore") {
+            set_modes(&path.join("saved"), 0o700);
+        }
+        check_closed(path, line);
+        for name in OF_USER {
+            assert_eq!(mode(&path.join(name)), 0o644, "{name} after {line}");
+        }
+    }
+    // The parts that a test could miss are there.
+    for name in
+        ["data/lock", "data/reserve", "data/revocations", "restored/accounts.sqlite", "c.db"]
+    {
+        assert!(path.join(name).is_file(), "{name}");
+    }
+    signal(&server, Signal::INT);
+    assert!(server.wait().unwrap().success());
+    check_closed(path, "serve");
+}
+
+#[test]
+fn a_command_that_is_interrupted_leaves_nothing_open() {
+    let folder = folder();
+    let path = folder.path();
+    run(path, &words("account add ada --data data --password-file password")).succeeded();
+    let rows = "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+                INSERT INTO t SELECT i, randomblob(900) FROM n";
+    sql(path.join("a.db").to_str().unwrap(), rows);
+    let (mut server, address) = serve(path);
+    run(path, &words("track a.db --all")).succeeded();
+    let sync = "sync a.db --server SERVER --login ada --password-file password";
+    run(path, &words(&sync.replace("SERVER", &address))).succeeded();
+
+    let proxy = Proxy::to(&address);
+    let clone = "clone b.db --server SERVER --login ada --password-file password";
+    let mut process = start(path, &words(&clone.replace("SERVER", &proxy.address)));
+    let watch = proxy.watch(1_000_000, Then::Hold, &mut process);
+    assert!(matches!(watch.next(), Event::Passed));
+    signal(&process, Signal::INT);
+    assert_eq!(process.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+    assert!(path.join("b.db").is_file());
+    check_closed(path, "clone");
+
+    for (line, made) in [("backup saved --data data", "saved"), ("vacuum a.db", "a.db.compacting")]
+    {
+        let mut process = start(path, &words(line));
+        // Where it was faster than this, there is nothing to interrupt.
+        wait_until(line, || path.join(made).exists() || process.try_wait().unwrap().is_some());
+        if process.try_wait().unwrap().is_none() {
+            signal(&process, Signal::INT);
+            process.wait().unwrap();
+        }
+        let mut open = open_to_others(path);
+        // A copy may be read by who may read the original.
+        open.retain(|name| !name.starts_with("a.db."));
+        assert_eq!(open, OF_USER.map(str::to_owned).into(), "after {line}");
+    }
+    signal(&server, Signal::INT);
+    server.wait().unwrap();
+    run(path, &words("vacuum a.db")).succeeded();
+    check_closed(path, "serve");
+}
+
+/// Whom `/proc` gives a process to, user and group: to root, if its memory is hidden.
+fn owner_in_proc(pid: u32) -> (u32, u32) {
+    let metadata = fs::metadata(format!("/proc/{pid}/environ")).unwrap();
+    (metadata.uid(), metadata.gid())
+}
+
+fn core_limit(pid: u32) -> Vec<String> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max core file size"));
+    line.unwrap().split_whitespace().take(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn no_command_leaves_its_memory_in_a_core_dump() {
+    let folder = folder();
+    let path = folder.path();
+    run(path, &words("account add ada --data data --password-file password")).succeeded();
+    // Root's processes are root's in any case, so there they get another group.
+    let is_root = rustix::process::geteuid().is_root();
+    let start = |line: &str| {
+        let mut command = command(path, &words(line));
+        if is_root {
+            command.gid(65_534);
+        }
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let mut server = start("serve --listen 127.0.0.1:0 --json --log error --data data");
+    let address = address(&mut server);
+    run(path, &words("track a.db --all")).succeeded();
+    let sync = "sync a.db --server SERVER --login ada --password-file password --watch";
+    let mut watch = start(&sync.replace("SERVER", &address));
+    let mut line = String::new();
+    BufReader::new(watch.stdout.take().unwrap()).read_line(&mut line).unwrap();
+
+    assert_eq!(core_limit(server.id()), ["0", "0"]);
+    assert_eq!(owner_in_proc(server.id()), (0, 0), "its memory is hidden");
+    // Others of this user must be able to see that it has the file open.
+    assert_eq!(core_limit(watch.id()), ["0", "0"]);
+    assert_ne!(owner_in_proc(watch.id()), (0, 0));
+    for mut child in [server, watch] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
