@@ -8,6 +8,9 @@
 //!
 //! Benchmarks work on data that they make up, run other people's programs, and write reports that are
 //! meant to be shown.
+//!
+//! # Not here
+//! - A data directory that is open to others already → `serve/permissions.rs`.
 
 use anyhow::Context;
 use rustix::fs::Mode;

@@ -2,6 +2,7 @@
 
 mod actual;
 pub(crate) mod descriptors;
+mod permissions;
 pub(crate) mod settings;
 
 use std::net::SocketAddr;
@@ -122,6 +123,7 @@ pub(crate) fn run(layered: &LayeredArguments, output: Output) -> anyhow::Result<
     } else {
         log.with(lines).init();
     }
+    permissions::close_to_others(&arguments.data);
     let data = arguments.data.display().to_string();
     let (config, actual) = settings(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -237,6 +237,44 @@ fn a_command_that_is_interrupted_leaves_nothing_open() {
     server.wait().unwrap();
     run(path, &words("vacuum a.db")).succeeded();
     check_closed(path, "serve");
+}
+
+#[test]
+fn a_data_directory_that_is_open_is_closed_at_the_start() {
+    let folder = folder();
+    let (path, data) = (folder.path(), folder.path().join("data"));
+    run(path, &words("account add ada --data data --password-file password")).succeeded();
+    run(path, &words("inspect --login ada --data data --password-file password")).succeeded();
+    fs::write(data.join("admin-token.txt"), "token").unwrap();
+    let log = |more: &[&str]| {
+        set_modes(&data, 0o755);
+        set_mode(&data, 0o755);
+        let line = "serve --listen 127.0.0.1:0 --json --data data --log info";
+        let mut server = command(path, &[&words(line)[..], more].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        address(&mut server);
+        let open = open_to_others(&data);
+        signal(&server, Signal::TERM);
+        server.wait().unwrap();
+        let mut log = String::new();
+        server.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        (open, log)
+    };
+    let (left, said) = log(&[]);
+    assert_eq!((left, mode(&data)), (BTreeSet::new(), 0o700));
+    assert!(said.contains("the data directory was open to other users: closed"), "{said}");
+    assert!(said.contains("0755"), "{said}");
+
+    // There is more in it than a server's data.
+    fs::create_dir(data.join("photos")).unwrap();
+    fs::write(data.join("photos/1"), "").unwrap();
+    let (left, said) = log(&[]);
+    let of_others = ["admin-token.txt", "photos", "photos/1"].map(str::to_owned);
+    assert_eq!((left, mode(&data)), (of_others.into(), 0o755));
+    assert!(said.contains("there is more in it"), "{said}");
 }
 
 /// Whom `/proc` gives a process to, user and group: to root, if its memory is hidden.

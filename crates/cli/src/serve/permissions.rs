@@ -1,0 +1,165 @@
+//! A data directory that other users may read or enter: made by hand, or by an earlier version.
+//!
+//! Files that are made from here on are the owner's alone (`hardening.rs`). What is there already is
+//! closed at the start, as far as it is the data directory's: all that is in it, the vaults, and
+//! itself. It is left open, and the log says so, where it is more than a data directory, or where the
+//! system refuses.
+//!
+//! # Invariants
+//! - A start does not fail for it.
+//! - No link is followed out of the directory, but for the name of `vaults` itself.
+
+use std::fs::{self, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+const OTHERS: u32 = 0o077;
+/// Of a directory in which everybody may make files, as `/tmp`.
+const STICKY: u32 = 0o1000;
+
+const VAULTS: &str = "vaults";
+/// Folders that may be in a directory that is a data directory and nothing else: the vaults', and
+/// that of a file system whose root it is.
+const FOLDERS: [&str; 2] = [VAULTS, "lost+found"];
+/// What the names of the server's own files begin with (Format 6).
+const FILES: [&str; 4] = ["accounts.sqlite", "lock", "reserve", "revocations"];
+
+/// Closes it, or says in the log why not.
+pub(super) fn close_to_others(data: &Path) {
+    // Who cannot read it is told when it is opened; if it is not there, it is made closed.
+    let Ok(directory) = DataDirectory::read(data) else { return };
+    match directory.close() {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(
+            path = %data.display(),
+            count,
+            "files and folders in the data directory could be read by other users: closed"
+        ),
+        Err(error) => tracing::warn!(
+            path = %data.display(),
+            error = format!("{error:#}"),
+            "other users may read what is in the data directory, and it cannot be closed"
+        ),
+    }
+}
+
+struct DataDirectory {
+    path: PathBuf,
+    mode: u32,
+    files: Vec<PathBuf>,
+    /// Nothing else is in it.
+    is_own: bool,
+}
+
+impl DataDirectory {
+    fn read(path: &Path) -> io::Result<Self> {
+        let mode = mode(&fs::metadata(path)?);
+        let mut directory =
+            Self { path: path.to_owned(), mode, files: Vec::new(), is_own: mode & STICKY == 0 };
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                directory.is_own &= FOLDERS.iter().any(|name| entry.file_name() == *name);
+            } else {
+                directory.files.push(entry.path());
+            }
+        }
+        Ok(directory)
+    }
+
+    /// Returns how many files and folders in it were open. What cannot be closed keeps nothing else
+    /// from being closed.
+    fn close(&self) -> anyhow::Result<u64> {
+        let itself = self.close_itself();
+        let files = self.files.iter().filter(|file| self.is_own || is_of_server(file));
+        let files: anyhow::Result<Vec<bool>> = files.map(|file| close(file)).collect();
+        let vaults = close_vaults(&self.path.join(VAULTS));
+        itself?;
+        let files = files?.into_iter().filter(|was_open| *was_open).count();
+        Ok(files as u64 + vaults?)
+    }
+
+    fn close_itself(&self) -> anyhow::Result<()> {
+        let Self { path, mode, .. } = self;
+        if mode & OTHERS == 0 {
+            return Ok(());
+        }
+        let (path, mode_before) = (path.display(), format!("{mode:04o}"));
+        if !self.is_own {
+            tracing::warn!(
+                %path,
+                mode = mode_before,
+                "other users may enter the data directory, which stays so because there is more in \
+                 it: give --data a directory of its own"
+            );
+            return Ok(());
+        }
+        set_mode(&self.path, *mode)?;
+        tracing::info!(%path, mode_before, "the data directory was open to other users: closed");
+        Ok(())
+    }
+}
+
+fn is_of_server(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    FILES.iter().any(|known| name.starts_with(known))
+}
+
+/// A folder of vaults that is closed was made so, or was closed when all in it was: there may be a
+/// hundred thousand files in them, and none is looked at again.
+fn close_vaults(vaults: &Path) -> anyhow::Result<u64> {
+    let Ok(metadata) = fs::metadata(vaults) else { return Ok(0) };
+    let mut count = 0;
+    for folder in entries(vaults)?.into_iter().filter(|folder| is_of_vaults(folder)) {
+        let found = fs::symlink_metadata(&folder).with_context(|| folder.display().to_string())?;
+        if found.is_dir() && mode(&found) & OTHERS != 0 {
+            for file in entries(&folder)? {
+                count += u64::from(close(&file)?);
+            }
+            count += u64::from(close(&folder)?);
+        }
+    }
+    if mode(&metadata) & OTHERS != 0 {
+        set_mode(vaults, mode(&metadata))?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Two hex digits.
+fn is_of_vaults(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().as_encoded_bytes();
+    name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
+}
+
+fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let read = || -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
+    };
+    read().with_context(|| folder.display().to_string())
+}
+
+/// Takes all rights but the owner's away. `false`: nobody else had any, or it is gone, or a link.
+fn close(path: &Path) -> anyhow::Result<bool> {
+    let metadata = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        metadata => metadata.with_context(|| path.display().to_string())?,
+    };
+    if metadata.is_symlink() || mode(&metadata) & OTHERS == 0 {
+        return Ok(false);
+    }
+    set_mode(path, mode(&metadata))?;
+    Ok(true)
+}
+
+fn set_mode(path: &Path, mode: u32) -> anyhow::Result<()> {
+    let set = fs::set_permissions(path, Permissions::from_mode(mode & !OTHERS));
+    set.with_context(|| format!("{} (mode {mode:04o})", path.display()))
+}
+
+fn mode(metadata: &Metadata) -> u32 {
+    metadata.permissions().mode() & 0o7777
+}
