@@ -12,11 +12,16 @@
 //! # Not here
 //! - A data directory that is open to others already → `serve/permissions.rs`.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use anyhow::Context;
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, setrlimit, umask};
 
 use crate::command::Command;
+use crate::output::Output;
 
 /// To be called once, before there are threads and before anything is opened.
 pub(crate) fn harden(command: &Command) -> anyhow::Result<()> {
@@ -58,5 +63,21 @@ fn hide_memory() -> anyhow::Result<()> {
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "as it is on Linux")]
 fn hide_memory() -> anyhow::Result<()> {
+    Ok(())
+}
+
+/// Tells if others may read a file that a token or a phrase was just put into. Its mode is its
+/// owner's business.
+pub(crate) fn tell_who_may_read(file: &Path, output: Output) -> anyhow::Result<()> {
+    const READ_BY_OTHERS: u32 = 0o044;
+    let metadata = fs::metadata(file).with_context(|| file.display().to_string())?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & READ_BY_OTHERS != 0 {
+        let file = file.display();
+        output.line(format_args!(
+            "{file} holds secrets of this device, and other users may read it (mode {mode:04o}): \
+             `chmod 600 {file}` ends that"
+        ));
+    }
     Ok(())
 }

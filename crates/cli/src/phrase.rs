@@ -30,12 +30,13 @@ pub(crate) struct PhraseSource {
 }
 
 impl PhraseSource {
-    /// Gives the file the phrase, if there is one to give.
-    pub(crate) fn give(&self, replica: &Replica) -> anyhow::Result<()> {
-        let Some(path) = &self.phrase_file else { return Ok(()) };
+    /// Gives the file the phrase; `false` if there is none to give.
+    pub(crate) fn give(&self, replica: &Replica) -> anyhow::Result<bool> {
+        let Some(path) = &self.phrase_file else { return Ok(false) };
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let phrase = Phrase::parse(&Zeroizing::new(text))?;
-        Ok(replica.set_phrase(&phrase)?)
+        replica.set_phrase(&phrase)?;
+        Ok(true)
     }
 }
 

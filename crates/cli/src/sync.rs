@@ -14,6 +14,7 @@ use zeroize::Zeroize;
 
 use self::watch::Watch;
 use crate::clock::now_ms;
+use crate::hardening;
 use crate::key::TrackedFile;
 use crate::output::Output;
 use crate::password::Source;
@@ -77,12 +78,7 @@ pub(crate) fn sync(arguments: &Sync, output: Output) -> anyhow::Result<()> {
     if !arguments.watch {
         return run(replica, account, adopt, output);
     }
-    let server = server_of(&replica, account)?;
-    if let Some(login) = &account.login
-        && !is_signed_in(&replica, &server, login)?
-    {
-        sign_in(&replica, &server, login, account)?;
-    }
+    let server = prepare(&replica, account, output)?;
     watch::watch(Watch { replica, server, adopt, output })
 }
 
@@ -108,13 +104,7 @@ pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
 }
 
 fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> anyhow::Result<()> {
-    account.phrase.give(&replica)?;
-    let server = server_of(&replica, account)?;
-    if let Some(login) = &account.login
-        && !is_signed_in(&replica, &server, login)?
-    {
-        sign_in(&replica, &server, login, account)?;
-    }
+    let server = prepare(&replica, account, output)?;
     let report = match (attempt(&mut replica, &server, adopt, output), &account.login) {
         // Revoked, or the account was made anew: who gives the login signs in again.
         (Err(Error::Refused { code: ErrorCode::InvalidToken, .. }), Some(login)) => {
@@ -141,6 +131,22 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
     // What the devices are called is for people: a sync does not fail for it.
     drop(receipt::fetch(&replica));
     Ok(())
+}
+
+/// Gives the file the phrase and the token that it needs. Returns the server's address.
+fn prepare(replica: &Replica, account: &Account, output: Output) -> anyhow::Result<String> {
+    let mut has_new_secrets = account.phrase.give(replica)?;
+    let server = server_of(replica, account)?;
+    if let Some(login) = &account.login
+        && !is_signed_in(replica, &server, login)?
+    {
+        sign_in(replica, &server, login, account)?;
+        has_new_secrets = true;
+    }
+    if has_new_secrets {
+        hardening::tell_who_may_read(replica.path(), output)?;
+    }
+    Ok(server)
 }
 
 fn server_of(replica: &Replica, account: &Account) -> anyhow::Result<String> {

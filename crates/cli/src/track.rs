@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::clock::now_ms;
+use crate::hardening;
 use crate::key::TrackedFile;
 use crate::output::Output;
 use crate::phrase::{self, PhraseSource};
@@ -44,7 +45,7 @@ pub(crate) struct Untrack {
 pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
     let replica = arguments.tracked.prepare()?;
     // First, so that nothing is noted in a file whose phrase is refused.
-    arguments.phrase.give(&replica)?;
+    let was_given = arguments.phrase.give(&replica)?;
     let made = if arguments.e2ee { phrase::make(&replica, output)? } else { None };
     let (tracked, refused) = if arguments.all {
         replica.track_all()?
@@ -64,6 +65,9 @@ pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
     }
     if let Some(phrase) = &made {
         phrase::show(phrase, output);
+    }
+    if was_given || made.is_some() {
+        hardening::tell_who_may_read(&arguments.tracked.file, output)?;
     }
     let tables = tracked
         .iter()

@@ -197,6 +197,38 @@ fn what_any_command_makes_is_the_owners_alone() {
 }
 
 #[test]
+fn a_file_that_others_may_read_is_named_when_secrets_come_into_it() {
+    let folder = folder();
+    let path = folder.path();
+    run(path, &words("account add ada --data data --password-file password")).succeeded();
+    let (mut server, address) = serve(path);
+    let told = |line: &str| {
+        let ran = run(path, &words(&line.replace("SERVER", &address))).succeeded();
+        let lines = ran.stdout.lines().filter(|line| line.contains("other users may read it"));
+        lines.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let track = "track a.db --all --e2ee";
+    let sync = "sync a.db --server SERVER --login ada --password-file password";
+    for line in [track, sync] {
+        let expected = "a.db holds secrets of this device, and other users may read it (mode \
+                        0644): `chmod 600 a.db` ends that";
+        assert_eq!(told(line), [expected], "{line}");
+    }
+    assert_eq!(mode(&path.join("a.db")), 0o644, "it is the user's");
+    for line in [track, "sync a.db", "sync a.db --server SERVER --login ada"] {
+        assert!(told(line).is_empty(), "nothing comes into the file: {line}");
+    }
+    // What is the owner's alone is not worth a word.
+    let phrase = run(path, &["phrase", "a.db"]).succeeded().stdout;
+    fs::write(path.join("phrase"), phrase).unwrap();
+    let clone = "clone b.db --server SERVER --login ada --password-file password \
+                 --phrase-file phrase";
+    assert!(told(clone).is_empty());
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+#[test]
 fn a_command_that_is_interrupted_leaves_nothing_open() {
     let folder = folder();
     let path = folder.path();
