@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use engine::ScratchFolder;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
@@ -119,7 +120,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let counts = [plan.messages.clone(), plan.users.clone(), vec![plan.rounds, plan.page]];
     let is_nothing = counts.iter().any(|counts| counts.is_empty() || counts.contains(&0));
     anyhow::ensure!(!is_nothing && !plan.duration.is_zero(), "nothing to measure");
-    let folder = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
+    let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
     let found = find(&plan.rivals, Missing::Absent(SETUP), bar);
     let mut notes: Vec<String> = found.absent.iter().map(Absent::note).collect();
     notes.extend(found.present.iter().map(|service| service.about.to_string()));

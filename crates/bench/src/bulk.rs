@@ -14,13 +14,12 @@ mod proxy;
 mod store;
 mod trie;
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use crdt::{Message, Node};
+use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
 use crate::changes::Changes;
@@ -81,8 +80,8 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let counts = plan.counts.iter().chain([&plan.page, &plan.rounds]);
     anyhow::ensure!(counts.into_iter().all(|count| *count > 0), "nothing to measure");
     // PostgreSQL runs as a user of its own where we are root.
-    let permissions = Permissions::from_mode(0o755);
-    let folder = tempfile::Builder::new().permissions(permissions).tempdir_in(&plan.folder);
+    let folder = ScratchFolder::new(&plan.folder, "bench");
+    let folder = folder.and_then(ScratchFolder::let_others_enter);
     let folder = folder.context("the folder to measure in")?;
     let mut report = Report {
         benchmark: "bulk".into(),

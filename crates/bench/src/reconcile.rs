@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use crdt::{Message, Node, Timestamp};
+use engine::ScratchFolder;
 use indicatif::ProgressBar;
 use prost::Message as _;
 use protocol::{Item, PushRequest, PushResponse, Reconcile, ReconcileResponse};
@@ -70,7 +71,7 @@ const SHAPES: [Shape; 2] = [
 pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let counts = [plan.messages, plan.rounds as u64, plan.differences.len() as u64];
     ensure!(counts.iter().all(|count| *count > 0), "nothing to measure");
-    let folder = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
+    let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
     bar.set_message("accounts");
     let prepared = Prepared::make(folder.path().join("prepared"), SHAPES.len(), SHAPES.len())?;
     let data = folder.path().join("data");

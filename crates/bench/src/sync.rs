@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
 use crate::changes::{Content, Pace};
@@ -117,7 +118,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     anyhow::ensure!(!counts.contains(&0) && !plan.duration.is_zero(), "nothing to measure");
     let is_rate = plan.rate.is_none_or(|rate| rate.is_finite() && rate > 0.0);
     anyhow::ensure!(is_rate, "a rate is more than 0 requests a second");
-    let folder = tempfile::tempdir_in(&plan.folder).context("the folder to measure in")?;
+    let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
     let (services, notes) = services(plan, bar);
     let mut report = Report {
         benchmark: "sync".into(),

@@ -18,13 +18,11 @@ mod rivals;
 mod sections;
 mod vaults;
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::{Cipher, Encryption, Key};
+use engine::{Cipher, Encryption, Key, ScratchFolder};
 use indicatif::ProgressBar;
 
 use self::bed::Bed;
@@ -108,8 +106,8 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     anyhow::ensure!(plan.rows > 0 && plan.rounds > 0, "nothing to measure");
     check_disk(plan)?;
     // PostgreSQL runs as a user of its own where we are root.
-    let permissions = Permissions::from_mode(0o755);
-    let temporary = tempfile::Builder::new().permissions(permissions).tempdir_in(&plan.folder);
+    let temporary = ScratchFolder::new(&plan.folder, "bench");
+    let temporary = temporary.and_then(ScratchFolder::let_others_enter);
     let temporary = temporary.context("the folder to measure in")?;
     let folder = if plan.keep { &*plan.folder } else { temporary.path() };
     bar.set_message("loading");

@@ -21,6 +21,7 @@ use bench::Report;
 use clap::{Args, Subcommand};
 
 use crate::output::Output;
+use crate::signals;
 
 /// Measure Warren beside the bare cost of the work, in one run.
 #[derive(Subcommand)]
@@ -40,6 +41,7 @@ pub(crate) enum Command {
 }
 
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
+    signals::remove_scratch_folders_first()?;
     match command {
         Command::Actual(arguments) => actual::run(arguments, output),
         Command::Browser(arguments) => browser::run(arguments, output),

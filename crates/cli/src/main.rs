@@ -25,6 +25,7 @@ mod password;
 mod phrase;
 mod postgres;
 mod serve;
+mod signals;
 mod status;
 mod sync;
 mod track;

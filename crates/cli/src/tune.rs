@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::benchmark::command_line;
 use crate::key::KeyArguments;
 use crate::output::Output;
+use crate::signals;
 
 /// Find the settings that help a SQLite file, or a kind of load, on this machine and this disk.
 ///
@@ -57,6 +58,7 @@ pub(crate) fn run(arguments: &Tune, output: Output) -> anyhow::Result<()> {
         let profile = Profile::by_name(name).context("no such profile")?;
         return emit(arguments, &Recipe::of_profile(profile), output);
     }
+    signals::remove_scratch_folders_first()?;
     let tuning = bench::tune::run(&plan(arguments)?, &output.progress())?;
     if arguments.emit.is_some() {
         return emit(arguments, &tuning.recipe(), output);

@@ -9,9 +9,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use engine::{Encryption, Untouched, open_untouched};
+use engine::{Encryption, ScratchFolder, Untouched, open_untouched};
 use rusqlite::Connection;
-use tempfile::TempDir;
 
 use crate::import::error::Error;
 
@@ -21,7 +20,7 @@ const RECOVERED_FROM: [&str; 2] = ["-journal", "-wal"];
 pub(super) struct OldFile {
     /// Closed before the copy is removed.
     pub(super) db: Connection,
-    _copy: Option<TempDir>,
+    _copy: Option<ScratchFolder>,
 }
 
 impl OldFile {
@@ -43,7 +42,8 @@ impl OldFile {
     }
 
     fn copy(path: &Path) -> Result<Self, Error> {
-        let folder = tempfile::tempdir().map_err(Error::io(path))?;
+        let folder =
+            ScratchFolder::new(&std::env::temp_dir(), "import").map_err(Error::old(path))?;
         let copy = folder.path().join("copy");
         fs::copy(path, &copy).map_err(Error::io(path))?;
         for suffix in RECOVERED_FROM {

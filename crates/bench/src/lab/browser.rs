@@ -15,6 +15,7 @@ mod items;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
 use self::items::{Heard, Items};
@@ -114,7 +115,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let [sqlite, warren, sqlite_tab, warren_tab] = &found.present[..] else {
         bail!("not all that is to be compared is here: {}", absent.join("; "));
     };
-    let scratch = tempfile::tempdir_in(folder).context("the folder to measure in")?;
+    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
     bar.set_message("making files");
     let bed = Bed::new(scratch.path(), Items { rows: plan.rows })?;
     let parts: Vec<Part> = [Part::Wal, Part::Rollback, Part::Tab]

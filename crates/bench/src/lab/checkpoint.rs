@@ -11,8 +11,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use engine::Cipher;
 use engine::Durability::Os;
+use engine::{Cipher, ScratchFolder};
 use indicatif::ProgressBar;
 use rusqlite::Connection;
 
@@ -70,7 +70,8 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let wal = (method.duration.as_secs_f64() * 1.2 * WAL_BYTES_PER_SECOND) as u64;
     let what = format!("{rows} rows and a WAL that grows");
     disk::check(&method.folder, accounts::disk_bytes(*rows).saturating_add(wal), &what)?;
-    let scratch = tempfile::tempdir_in(&method.folder).context("the folder to measure in")?;
+    let scratch =
+        ScratchFolder::new(&method.folder, "bench").context("the folder to measure in")?;
     bar.set_message("making the table");
     let bed = crate::tps::load(scratch.path(), *cipher, *rows, bar)?;
     let mut budget = Budget::new(method, 2);

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
-use engine::Profile;
+use engine::{Profile, ScratchFolder};
 use indicatif::ProgressBar;
 
 use super::bed::{Bed, Measured, TRANSACTIONS, measure};
@@ -65,7 +65,8 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let mailbox = Mailbox { layout: Layout::Last, rows: *rows, body_bytes: *body_bytes };
     let needed = mailbox.disk_bytes().saturating_mul(ciphers.len() as u64);
     disk::check(&method.folder, needed, &format!("{} files of {rows} messages", ciphers.len()))?;
-    let scratch = tempfile::tempdir_in(&method.folder).context("the folder to measure in")?;
+    let scratch =
+        ScratchFolder::new(&method.folder, "bench").context("the folder to measure in")?;
     let profile = Profile::by_name("production").context("the production set")?;
     let configuration = Configuration::of(profile);
     let has = |part| plan.only.is_empty() || plan.only.contains(&part);

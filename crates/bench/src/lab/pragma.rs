@@ -11,6 +11,7 @@ mod catalogue;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
+use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
 use self::catalogue::configurations;
@@ -145,7 +146,7 @@ impl Picked {
 pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let Method { folder, command, .. } = &plan.method;
     let picked = Picked::of(&plan.only)?;
-    let scratch = tempfile::tempdir_in(folder).context("the folder to measure in")?;
+    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
     let encryption = encryption(plan.cipher.as_deref());
     let (configurations, configured, notes) =
         effective(picked.configurations(), &encryption, scratch.path())?;

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use engine::{Cipher, Profile};
+use engine::{Cipher, Profile, ScratchFolder};
 use indicatif::ProgressBar;
 
 use self::even::Even;
@@ -76,7 +76,7 @@ pub fn setup(rivals: &Path, bar: &ProgressBar) -> Drivers {
 /// Runs the plan with the drivers that are built; `bar` shows how far it is.
 pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let Method { folder, command, .. } = &plan.method;
-    let scratch = tempfile::tempdir_in(folder).context("the folder to measure in")?;
+    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
     let found = find(&plan.rivals, &rivals::target(&plan.rivals), Missing::Absent(SETUP), bar);
     let absent: Vec<String> = found.absent.iter().map(Absent::note).collect();
     ensure!(

@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use engine::Profile;
+use engine::{Profile, ScratchFolder};
 use indicatif::ProgressBar;
 use rusqlite::Connection;
 use serde::Deserialize;
@@ -82,7 +82,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let needed = if has(Part::Vacuum) { bytes.saturating_mul(TIMES_ITS_SIZE) } else { 0 };
     let needed = needed.max(churn::disk_bytes(plan.churn_rows));
     disk::check(folder, needed, &format!("{} MB written anew", plan.megabytes))?;
-    let scratch = tempfile::tempdir_in(folder).context("the folder to measure in")?;
+    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
     let (mut tables, mut notes, mut configured) = (Vec::new(), Vec::new(), Vec::new());
     let ciphers = [None, Some(plan.cipher.as_str())];
     let (vacuums, churns) = (if has(Part::Vacuum) { 2 } else { 0 }, usize::from(has(Part::Churn)));
@@ -122,9 +122,9 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
 }
 
 /// A folder in memory that takes so many bytes, if there is one.
-fn shared_memory(bytes: u64) -> anyhow::Result<Option<TempDir>> {
+fn shared_memory(bytes: u64) -> anyhow::Result<Option<ScratchFolder>> {
     let has_room = disk::check(Path::new(SHM), bytes, "temporary files").is_ok();
-    Ok(if has_room { Some(tempfile::tempdir_in(SHM)?) } else { None })
+    Ok(if has_room { Some(ScratchFolder::new(Path::new(SHM), "bench")?) } else { None })
 }
 
 /// A file to be written anew, again and again.
@@ -174,7 +174,7 @@ impl Subject {
         self.folder.path().join("key")
     }
 
-    fn section<'a>(&'a self, plan: &'a Plan, shared: Option<&'a TempDir>) -> Section<'a> {
+    fn section<'a>(&'a self, plan: &'a Plan, shared: Option<&'a ScratchFolder>) -> Section<'a> {
         let disk = self.folder.path();
         let mut ways = vec![
             (

@@ -10,6 +10,7 @@
 mod text;
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use rusqlite::Connection;
 use serde::Serialize;
@@ -284,7 +285,7 @@ fn recommended(subject: &Subject, set: &Settings) -> anyhow::Result<Vec<Recommen
         // Of SQLite3 Multiple Ciphers before 2.6, temporary files are plaintext.
         also("temp_store", "MEMORY", Reason::Hygiene);
     }
-    let defaults = defaults(set)?;
+    let defaults = defaults(set, subject.folder())?;
     let ordered = all
         .iter()
         .fold(Settings::default(), |settings, (pragma, value, _)| settings.with(pragma, value));
@@ -303,8 +304,8 @@ fn recommended(subject: &Subject, set: &Settings) -> anyhow::Result<Vec<Recommen
 
 /// Of a new file with the same journal, which the default of `synchronous` depends on in some
 /// builds. rusqlite sets a busy timeout, SQLite has none.
-fn defaults(set: &Settings) -> anyhow::Result<Settings> {
-    let scratch = tempfile::tempdir()?;
+fn defaults(set: &Settings, folder: &Path) -> anyhow::Result<Settings> {
+    let scratch = tempfile::tempdir_in(folder)?;
     let db = Connection::open(scratch.path().join("new.sqlite"))?;
     db.busy_timeout(std::time::Duration::ZERO)?;
     db.execute_batch(&format!("PRAGMA journal_mode = {}", set.get("journal_mode")))?;
@@ -314,7 +315,7 @@ fn defaults(set: &Settings) -> anyhow::Result<Settings> {
 /// What the measurements do not show.
 fn beware(plan: &Plan, subject: &Subject) -> Vec<String> {
     let mut notes = Vec::new();
-    let device = |path: &std::path::Path| path.metadata().ok().map(|metadata| metadata.dev());
+    let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
     if let Some(source) = &plan.source {
         if device(&source.path) != device(&plan.folder) {
             notes.push(

@@ -7,16 +7,19 @@
 //! # Invariants
 //! - The person's file is never opened for writing, and nothing is made beside it.
 //! - What is encrypted stays so in the copy.
+//! - Nobody may read the copy who may not read the file: it has the file's mode, in a folder that
+//!   only its owner can enter, and which goes with the process (`engine::ScratchFolder`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, ensure};
-use engine::{Cipher, Encryption, Key, Profile, Untouched};
+use engine::{Cipher, Encryption, Key, Profile, ScratchFolder, Untouched};
 use rusqlite::Connection;
-use tempfile::TempDir;
 
 use super::candidate::{CONVERTED_BYTES_MAX, Trait};
 use super::load::{self, Load, Workload};
@@ -38,7 +41,7 @@ const NO_SETTINGS: Profile =
 
 /// What is measured on.
 pub(crate) struct Subject {
-    folder: TempDir,
+    folder: ScratchFolder,
     base: PathBuf,
     pub(crate) encryption: CipherAndKey,
     /// The copy's.
@@ -69,8 +72,7 @@ impl Subject {
         folder: &Path,
         set_today: &[(String, String)],
     ) -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("warren-tune-").tempdir_in(folder);
-        let folder = folder.context("the folder to measure in")?;
+        let folder = ScratchFolder::new(folder, "tune").context("the folder to measure in")?;
         let base = folder.path().join("copy.sqlite");
         let mut journal = None;
         let (mut encryption, mut copied_in) = (None, None);
@@ -100,6 +102,10 @@ impl Subject {
         Trait { bytes: self.bytes, is_encrypted: self.encryption.is_some() }
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The file that has what only a file can have: made when it is first asked for.
     pub(crate) fn file(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
         let of = |settings: &Settings| {
@@ -122,6 +128,7 @@ impl Subject {
         db.execute_batch(&format!(
             "PRAGMA page_size = {page_size}; PRAGMA auto_vacuum = {auto_vacuum}"
         ))?;
+        make_like(&self.base, &path)?;
         vacuum_into(&db, &path)?;
         let found = Settings::read(&Connection::open(&path)?)?;
         ensure!(
@@ -190,6 +197,7 @@ fn take(
     // What is encrypted leaves no temporary files.
     db.execute_batch("PRAGMA temp_store = MEMORY")?;
     let journal = if is_wal(&db)? { "WAL" } else { "DELETE" };
+    make_like(&source.path, to)?;
     vacuum_into(&db, to)?;
     drop(db);
     let Some(cipher) = cipher else { return Ok(Copied { journal, encryption: None }) };
@@ -198,6 +206,13 @@ fn take(
     sqlite3mc_sys::rekey(&copy, key.as_bytes()).context("a key for the copy")?;
     let key = key.as_bytes().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
     Ok(Copied { journal, encryption: Some((cipher.to_string(), key)) })
+}
+
+/// Makes an empty file, for SQLite to fill, with the mode of another; its owner may write to it.
+fn make_like(original: &Path, to: &Path) -> anyhow::Result<()> {
+    let mode = original.metadata()?.permissions().mode() & 0o777 | 0o600;
+    let file = File::options().write(true).create_new(true).mode(0o600).open(to)?;
+    Ok(file.set_permissions(Permissions::from_mode(mode))?)
 }
 
 fn vacuum_into(db: &Connection, to: &Path) -> anyhow::Result<()> {

@@ -14,6 +14,7 @@ use crate::actual::Shown;
 use crate::clock::now_ms;
 use crate::output::Output;
 use crate::password::Source;
+use crate::signals;
 
 /// Take over the data of a server of Actual Budget: budgets, messages, tokens and the password.
 ///
@@ -57,6 +58,7 @@ pub(crate) fn run(arguments: &Import, output: Output) -> anyhow::Result<()> {
     let user_files = arguments.folder(arguments.user_files.as_ref(), "user-files")?;
     check_stopped(&Published::account_file(&server_files))?;
     let told = |error| told(error, &login);
+    signals::remove_scratch_folders_first()?;
     let published = Published::open(&server_files, &user_files, now_ms()).map_err(told)?;
     let password = arguments.password.read("The old server's password: ")?;
     published.check_password(&password).map_err(told)?;

@@ -50,7 +50,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// A folder with a password, a key and a database of the user's, readable by everybody.
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir_in(DISK).unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("password"), PASSWORD).unwrap();
@@ -65,9 +65,9 @@ fn folder() -> TempDir {
 }
 
 /// What the user has made: its modes stay.
-const OF_USER: [&str; 3] = ["a.db", "key", "password"];
+pub(crate) const OF_USER: [&str; 3] = ["a.db", "key", "password"];
 
-fn set_mode(path: &Path, mode: u32) {
+pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
@@ -78,7 +78,7 @@ fn set_modes(folder: &Path, mode: u32) {
     }
 }
 
-fn mode(path: &Path) -> u32 {
+pub(crate) fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().mode() & 0o7777
 }
 
@@ -91,15 +91,15 @@ fn command(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-fn run(folder: &Path, words: &[&str]) -> Ran {
+pub(crate) fn run(folder: &Path, words: &[&str]) -> Ran {
     Ran::new(command(folder, words).output().unwrap())
 }
 
-fn words(line: &str) -> Vec<&str> {
+pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
-fn start(folder: &Path, words: &[&str]) -> Child {
+pub(crate) fn start(folder: &Path, words: &[&str]) -> Child {
     command(folder, words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
@@ -118,13 +118,13 @@ fn address(server: &mut Child) -> String {
     said["address"].as_str().unwrap().to_owned()
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
 }
 
 /// Every file and folder below one, as far as they stay until they are looked at.
-fn below(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return found };
     for entry in entries.flatten() {
@@ -151,7 +151,7 @@ fn check_closed(folder: &Path, after: &str) {
 
 /// Waits until something is so, which it says itself.
 #[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = now() + WAIT_MAX;
     while !is_so() {
         assert!(now() < end, "{what}: not within {WAIT_MAX:?}");

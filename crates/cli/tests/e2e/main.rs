@@ -31,6 +31,7 @@ mod proxy;
 mod python;
 mod random;
 mod receipts;
+mod scratch;
 mod sealed;
 mod settings;
 mod story;

@@ -1,0 +1,37 @@
+//! What Ctrl-C and SIGTERM do to commands that keep temporary copies.
+//!
+//! # Not here
+//! - `warren serve` and `sync --watch`, which finish what they have begun → `serve.rs`,
+//!   `sync/watch.rs`.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::register_conditional_default;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+/// From here on a signal that ends the process removes its scratch folders first. A second signal
+/// ends it at once.
+pub(crate) fn remove_scratch_folders_first() -> anyhow::Result<()> {
+    let is_ending = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        register_conditional_default(signal, Arc::clone(&is_ending))?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let wait = move || {
+        let Some(signal) = signals.forever().next() else { return };
+        is_ending.store(true, Ordering::SeqCst);
+        if let Err(error) = engine::remove_scratch_folders() {
+            // Where standard error is closed, there is nobody to tell.
+            drop(writeln!(std::io::stderr(), "warren: {error}"));
+        }
+        // Fails for signals that do not exist.
+        drop(emulate_default_handler(signal));
+    };
+    thread::Builder::new().name("signals".into()).spawn(wait)?;
+    Ok(())
+}

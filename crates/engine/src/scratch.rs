@@ -1,0 +1,230 @@
+//! Folders for temporary copies of databases, which do not outlive the process that made them.
+//!
+//! A program that ends normally drops them; one that is told to end by a signal calls
+//! [`remove_scratch_folders`]; what a killed one has left is removed by whoever next makes a folder
+//! in the same place.
+//!
+//! ```text
+//! app.db   warren-tune-k3Xv9q/   scratch.lock   locked (flock) while its process lives
+//!                                copy.sqlite    …
+//! ```
+//!
+//! # Invariants
+//! - Others can neither list a folder nor, unless it was opened for that, enter it.
+//! - A folder is removed for somebody else only if it has our prefix, belongs to this user, and
+//!   holds a lock file that nobody has locked.
+//! - The lock file is removed last, so that a folder that is half removed is found again.
+//!
+//! # Not here
+//! - Who hears signals → the program.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+
+use rustix::process::geteuid;
+
+use crate::compact::{beside, open_regular};
+use crate::error::{Result, io};
+use crate::swap::is_unsupported;
+
+const PREFIX: &str = "warren-";
+const LOCK: &str = "scratch.lock";
+/// Until a folder is empty in which threads, or a server that was started there, still make files.
+const PASSES_MAX: usize = 100;
+
+/// The folders of this process.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A folder of one's own. Removed with all that is in it when dropped.
+#[derive(Debug)]
+pub struct ScratchFolder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl ScratchFolder {
+    /// Makes `warren-NAME-…` in `parent`, and removes there what killed processes have left.
+    pub fn new(parent: &Path, name: &str) -> Result<Self> {
+        // Kept until the folder is in the list, so that a signal finds it there.
+        let mut folders = folders();
+        remove_abandoned(parent);
+        let made = tempfile::Builder::new()
+            .prefix(&format!("{PREFIX}{name}-"))
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(parent)
+            .map_err(io(parent))?;
+        let lock = lock(made.path()).map_err(io(made.path()))?;
+        let path = made.keep();
+        folders.push(path.clone());
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// Lets other users enter, but not list it: for servers that run as users of their own. What is
+    /// made in it should have a mode that says who may read it.
+    pub fn let_others_enter(self) -> Result<Self> {
+        let permissions = Permissions::from_mode(0o711);
+        fs::set_permissions(&self.path, permissions).map_err(io(&self.path))?;
+        Ok(self)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        let mut folders = folders();
+        folders.retain(|path| *path != self.path);
+        if let Err(error) = remove(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "a temporary folder stays");
+        }
+    }
+}
+
+/// Removes the folders of this process, for a program that ends right afterwards: a thread that
+/// then makes a folder, or drops one, waits for the end of the process.
+pub fn remove_scratch_folders() -> Result<()> {
+    let folders = folders();
+    let mut removed = Ok(());
+    for path in folders.iter() {
+        // Under another name nobody finds it: threads that still work make nothing new in it.
+        let renamed = beside(path, ".ending");
+        let path = if fs::rename(path, &renamed).is_ok() { &renamed } else { path };
+        removed = removed.and(remove(path).map_err(io(path)));
+    }
+    // Never unlocked: what such a thread would say about its missing files would be misleading.
+    std::mem::forget(folders);
+    removed
+}
+
+fn folders() -> MutexGuard<'static, Vec<PathBuf>> {
+    FOLDERS.lock().expect("no code panics while it holds this lock")
+}
+
+/// Makes the lock file, locked. It gets its name only then, so that nobody takes it for one whose
+/// process is gone.
+fn lock(folder: &Path) -> io::Result<File> {
+    let unnamed = folder.join("scratch.new");
+    let file = File::options().write(true).create_new(true).mode(0o600).open(&unnamed)?;
+    match file.lock() {
+        // Then nobody can lock it, so nobody removes the folder.
+        Err(error) if is_unsupported(&error) => {}
+        locked => locked?,
+    }
+    fs::rename(&unnamed, folder.join(LOCK))?;
+    Ok(file)
+}
+
+/// Removes the folders in `parent` whose processes are gone. One that cannot be removed is no reason
+/// to make no other.
+fn remove_abandoned(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let Some(_lock) = is_named.then(|| lock_abandoned(&path)).flatten() else { continue };
+        tracing::info!(path = %path.display(), "removing what a killed process has left");
+        if let Err(error) = remove(&path) {
+            tracing::warn!(path = %path.display(), %error, "what a killed process has left stays");
+        }
+    }
+}
+
+/// The lock of a folder that is ours by all signs and whose process is gone.
+fn lock_abandoned(folder: &Path) -> Option<File> {
+    let metadata = fs::symlink_metadata(folder).ok()?;
+    if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
+        return None;
+    }
+    let lock = open_regular(&folder.join(LOCK)).ok()?;
+    lock.try_lock().ok()?;
+    Some(lock)
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    for _ in 0..PASSES_MAX {
+        if !empty(folder)? {
+            break;
+        }
+    }
+    fs::remove_file(folder.join(LOCK))?;
+    fs::remove_dir(folder)
+}
+
+/// Removes what is in a folder beside the lock file. `false`: nothing was.
+fn empty(folder: &Path) -> io::Result<bool> {
+    let mut has_removed = false;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() == LOCK {
+            continue;
+        }
+        has_removed = true;
+        let is_folder = entry.file_type()?.is_dir();
+        let path = entry.path();
+        let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        // Where somebody still works in it, files come and go.
+        if let Err(error) = removed
+            && !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty)
+        {
+            return Err(error);
+        }
+    }
+    Ok(has_removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn a_folder_is_closed_to_others_and_goes_with_its_value() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = ScratchFolder::new(parent.path(), "test").unwrap();
+        let path = folder.path().to_owned();
+        assert_eq!((mode(&path), mode(&path.join(LOCK))), (0o700, 0o600));
+        fs::create_dir_all(path.join("a/b")).unwrap();
+        fs::write(path.join("a/b/c"), "c").unwrap();
+        fs::write(path.join("d"), "d").unwrap();
+        drop(folder);
+        assert!(!path.exists());
+        let folder = ScratchFolder::new(parent.path(), "test").unwrap().let_others_enter().unwrap();
+        assert_eq!(mode(folder.path()), 0o711);
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_removed_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str, files: &[&str]| {
+            let folder = parent.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            for file in files {
+                fs::write(folder.join(file), "x").unwrap();
+            }
+            folder
+        };
+        let living = ScratchFolder::new(parent.path(), "living").unwrap();
+        let left = make("warren-tune-left", &[LOCK, "copy.sqlite"]);
+        let half_removed = make("warren-tune-half", &[LOCK]);
+        let of_user = make("warren-tune-results", &["notes"]);
+        let other_name = make("tune-left", &[LOCK]);
+        let linked = parent.path().join("warren-tune-link");
+        std::os::unix::fs::symlink(&other_name, &linked).unwrap();
+        let lock_linked = make("warren-tune-linked-lock", &[]);
+        std::os::unix::fs::symlink(other_name.join(LOCK), lock_linked.join(LOCK)).unwrap();
+
+        drop(ScratchFolder::new(parent.path(), "next").unwrap());
+        assert!(!left.exists() && !half_removed.exists());
+        let stay = [living.path(), &of_user, &other_name, &linked, &lock_linked];
+        assert!(stay.iter().all(|path| path.exists()), "{stay:?}");
+    }
+}
