@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -99,28 +99,55 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
-pub(crate) fn start(folder: &Path, words: &[&str]) -> Child {
-    command(folder, words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+/// A running `warren …`; it ends with this value.
+pub(crate) struct Running(Child);
+
+impl Running {
+    fn of(command: &mut Command) -> Self {
+        Self(command.stdout(Stdio::piped()).spawn().unwrap())
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.0.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.0.wait().unwrap()
+    }
+
+    /// The first line of what it prints.
+    fn first_line(&mut self) -> String {
+        let mut line = String::new();
+        BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Of a server.
+    fn address(&mut self) -> String {
+        let said: Value = serde_json::from_str(&self.first_line()).unwrap();
+        said["address"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended; then there is nothing to end.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+pub(crate) fn start(folder: &Path, words: &[&str]) -> Running {
+    Running::of(command(folder, words).stderr(Stdio::null()))
 }
 
 /// A server on `data`, and its address.
-fn serve(folder: &Path) -> (Child, String) {
+fn serve(folder: &Path) -> (Running, String) {
     let line = "serve --listen 127.0.0.1:0 --json --log error --data data";
     let mut server = start(folder, &words(line));
-    let address = address(&mut server);
+    let address = server.address();
     (server, address)
-}
-
-fn address(server: &mut Child) -> String {
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let said: Value = serde_json::from_str(&line).unwrap();
-    said["address"].as_str().unwrap().to_owned()
-}
-
-pub(crate) fn signal(child: &Child, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
 }
 
 /// Every file and folder below one, as far as they stay until they are looked at.
@@ -191,8 +218,8 @@ fn what_any_command_makes_is_the_owners_alone() {
     {
         assert!(path.join(name).is_file(), "{name}");
     }
-    signal(&server, Signal::INT);
-    assert!(server.wait().unwrap().success());
+    server.signal(Signal::INT);
+    assert!(server.wait().success());
     check_closed(path, "serve");
 }
 
@@ -201,7 +228,7 @@ fn a_file_that_others_may_read_is_named_when_secrets_come_into_it() {
     let folder = folder();
     let path = folder.path();
     run(path, &words("account add ada --data data --password-file password")).succeeded();
-    let (mut server, address) = serve(path);
+    let (_server, address) = serve(path);
     let told = |line: &str| {
         let ran = run(path, &words(&line.replace("SERVER", &address))).succeeded();
         let lines = ran.stdout.lines().filter(|line| line.contains("other users may read it"));
@@ -224,8 +251,6 @@ fn a_file_that_others_may_read_is_named_when_secrets_come_into_it() {
     let clone = "clone b.db --server SERVER --login ada --password-file password \
                  --phrase-file phrase";
     assert!(told(clone).is_empty());
-    server.kill().unwrap();
-    server.wait().unwrap();
 }
 
 #[test]
@@ -244,10 +269,10 @@ fn a_command_that_is_interrupted_leaves_nothing_open() {
     let proxy = Proxy::to(&address);
     let clone = "clone b.db --server SERVER --login ada --password-file password";
     let mut process = start(path, &words(&clone.replace("SERVER", &proxy.address)));
-    let watch = proxy.watch(1_000_000, Then::Hold, &mut process);
+    let watch = proxy.watch(1_000_000, Then::Hold, &mut process.0);
     assert!(matches!(watch.next(), Event::Passed));
-    signal(&process, Signal::INT);
-    assert_eq!(process.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+    process.signal(Signal::INT);
+    assert_eq!(process.wait().signal(), Some(Signal::INT.as_raw()));
     assert!(path.join("b.db").is_file());
     check_closed(path, "clone");
 
@@ -255,18 +280,18 @@ fn a_command_that_is_interrupted_leaves_nothing_open() {
     {
         let mut process = start(path, &words(line));
         // Where it was faster than this, there is nothing to interrupt.
-        wait_until(line, || path.join(made).exists() || process.try_wait().unwrap().is_some());
-        if process.try_wait().unwrap().is_none() {
-            signal(&process, Signal::INT);
-            process.wait().unwrap();
+        wait_until(line, || path.join(made).exists() || process.0.try_wait().unwrap().is_some());
+        if process.0.try_wait().unwrap().is_none() {
+            process.signal(Signal::INT);
+            process.wait();
         }
         let mut open = open_to_others(path);
         // A copy may be read by who may read the original.
         open.retain(|name| !name.starts_with("a.db."));
         assert_eq!(open, OF_USER.map(str::to_owned).into(), "after {line}");
     }
-    signal(&server, Signal::INT);
-    server.wait().unwrap();
+    server.signal(Signal::INT);
+    server.wait();
     run(path, &words("vacuum a.db")).succeeded();
     check_closed(path, "serve");
 }
@@ -282,17 +307,14 @@ fn a_data_directory_that_is_open_is_closed_at_the_start() {
         set_modes(&data, 0o755);
         set_mode(&data, 0o755);
         let line = "serve --listen 127.0.0.1:0 --json --data data --log info";
-        let mut server = command(path, &[&words(line)[..], more].concat())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        address(&mut server);
+        let mut command = command(path, &[&words(line)[..], more].concat());
+        let mut server = Running::of(command.stderr(Stdio::piped()));
+        server.address();
         let open = open_to_others(&data);
-        signal(&server, Signal::TERM);
-        server.wait().unwrap();
+        server.signal(Signal::TERM);
+        server.wait();
         let mut log = String::new();
-        server.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        server.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
         (open, log)
     };
     let (left, said) = log(&[]);
@@ -333,23 +355,19 @@ fn no_command_leaves_its_memory_in_a_core_dump() {
         if is_root {
             command.gid(65_534);
         }
-        command.stdout(Stdio::piped()).spawn().unwrap()
+        Running::of(&mut command)
     };
     let mut server = start("serve --listen 127.0.0.1:0 --json --log error --data data");
-    let address = address(&mut server);
+    let address = server.address();
     run(path, &words("track a.db --all")).succeeded();
     let sync = "sync a.db --server SERVER --login ada --password-file password --watch";
     let mut watch = start(&sync.replace("SERVER", &address));
-    let mut line = String::new();
-    BufReader::new(watch.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    watch.first_line();
 
-    assert_eq!(core_limit(server.id()), ["0", "0"]);
-    assert_eq!(owner_in_proc(server.id()), (0, 0), "its memory is hidden");
+    let (server, watch) = (server.0.id(), watch.0.id());
+    assert_eq!(core_limit(server), ["0", "0"]);
+    assert_eq!(owner_in_proc(server), (0, 0), "its memory is hidden");
     // Others of this user must be able to see that it has the file open.
-    assert_eq!(core_limit(watch.id()), ["0", "0"]);
-    assert_ne!(owner_in_proc(watch.id()), (0, 0));
-    for mut child in [server, watch] {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
+    assert_eq!(core_limit(watch), ["0", "0"]);
+    assert_ne!(owner_in_proc(watch), (0, 0));
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
 
 use rustix::process::Signal;
 
 use crate::file_modes::{
-    OF_USER, below, folder, mode, run, set_mode, signal, start, wait_until, words,
+    OF_USER, Running, below, folder, mode, run, set_mode, start, wait_until, words,
 };
 
 /// Folders of commands that keep temporary copies.
@@ -22,7 +21,7 @@ fn scratch(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Starts a `warren tune a.db` that takes long, and waits until its copy is in its folder.
-fn tune(folder: &Path) -> (Child, PathBuf) {
+fn tune(folder: &Path) -> (Running, PathBuf) {
     let before = scratch(folder);
     let process = start(folder, &["tune", "a.db", "--minutes", "5"]);
     let mut made = None;
@@ -45,8 +44,8 @@ fn tune_has_a_folder_of_its_own_that_goes_with_it() {
         let (mut process, scratch_folder) = tune(path);
         assert_eq!(mode(&scratch_folder), 0o700);
         assert_eq!(mode(&scratch_folder.join("copy.sqlite")), original);
-        signal(&process, name);
-        assert_eq!(process.wait().unwrap().signal(), Some(name.as_raw()), "as without a handler");
+        process.signal(name);
+        assert_eq!(process.wait().signal(), Some(name.as_raw()), "as without a handler");
         assert_eq!(scratch(path), [] as [PathBuf; 0], "{name:?}");
     }
     let names: BTreeSet<PathBuf> = below(path).into_iter().collect();
@@ -58,8 +57,8 @@ fn what_a_killed_tune_has_left_the_next_one_removes() {
     let folder = folder();
     let path = folder.path();
     let (mut killed, left) = tune(path);
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    killed.signal(Signal::KILL);
+    killed.wait();
     assert!(left.join("copy.sqlite").is_file());
     assert_eq!(mode(&left), 0o700);
     // A folder that only looks like one, and one whose process lives.
@@ -70,8 +69,8 @@ fn what_a_killed_tune_has_left_the_next_one_removes() {
     run(path, &words("tune a.db --minutes 0.001")).succeeded();
     let there: BTreeSet<PathBuf> = scratch(path).into_iter().collect();
     assert_eq!(there, BTreeSet::from([of_user, used]));
-    signal(&living, Signal::TERM);
-    living.wait().unwrap();
+    living.signal(Signal::TERM);
+    living.wait();
 }
 
 #[test]
@@ -82,8 +81,8 @@ fn benchmarks_leave_their_reports_for_everybody_and_nothing_else() {
                    synchronous-full,insert --rounds-min 2 --minutes";
     let mut process = start(path, &words(&format!("{measure} 5 --seconds 5")));
     wait_until("bench", || !scratch(path).is_empty());
-    signal(&process, Signal::TERM);
-    assert_eq!(process.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
+    process.signal(Signal::TERM);
+    assert_eq!(process.wait().signal(), Some(Signal::TERM.as_raw()));
     assert_eq!(scratch(path), [] as [PathBuf; 0]);
     run(path, &words(&format!("{measure} 0.001 --seconds 0.01"))).succeeded();
     for name in ["warren-pragma.html", "warren-pragma.json"] {
