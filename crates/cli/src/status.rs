@@ -37,7 +37,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
             }
             value["receipt"] = list.map(|list| Receipt::of(&status, &list).to_json(&list)).into();
         }
-        Err(error @ (Error::Unreachable(_) | Error::Refused { .. })) => {
+        Err(
+            error @ (Error::Unreachable(_) | Error::Intermediary { .. } | Error::Refused { .. }),
+        ) => {
             output.line(format_args!("{error} (what is above, the last sync saw)"));
             value["receipt_error"] = json!({"code": error.code(), "message": error.to_string()});
         }

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use js_sys::{Array, Function, Promise, Uint8Array};
 use prost::Message;
 use protocol::{
-    ClientRequest, ClientResponse, ErrorResponse, PROTOBUF, PROTOBUF_SEQUENCE, PullResponse,
-    PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+    ClientRequest, ClientResponse, PROTOBUF, PROTOBUF_SEQUENCE, PullResponse, PushRequest,
+    PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use replica::{
     AsyncPages, AsyncTransport, Ear, Error, Heard, PageDecoder, Pull, QUIET_MAX, Result,
@@ -108,16 +108,13 @@ impl Fetch {
         init.set_signal(Some(signal));
         let response = js_fetch(&format!("{}{path}", self.server), &init).await;
         let response: Response = response.map_err(|error| unreachable(&error))?.unchecked_into();
-        if response.ok() {
-            return Ok(response);
-        }
         let status = response.status();
-        let refusal = ErrorResponse::decode(&read(&response).await?[..]).unwrap_or_default();
-        let Some(code) = refusal.code() else {
-            let why = format!("it answered {status}, which is not Warren's way");
-            return Err(Error::Unreachable(why));
-        };
-        Err(Error::Refused { code, message: refusal.message().to_owned() })
+        if !response.ok() {
+            return Err(Error::from_answer(status, &read(&response).await?));
+        }
+        let media_type = response.headers().get("content-type").ok().flatten();
+        Error::check_media_type(status, media_type.as_deref())?;
+        Ok(response)
     }
 
     /// Listens to `GET /v1/sync/events` until it ends; `on_state` hears that there is something new.

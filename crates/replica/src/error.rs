@@ -1,9 +1,13 @@
 //! What can go wrong on a device, each with a code that programs may rely on.
 
-use protocol::ErrorCode;
+use prost::Message;
+use protocol::{ErrorCode, ErrorResponse};
 
 /// `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Content Too Large (RFC 9110, §15.5.14).
+const STATUS_TOO_LARGE: u16 = 413;
 
 /// Why a replica refuses, or could not do, something.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +72,25 @@ pub enum Error {
     /// No answer, or none that makes sense.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
+    /// An answer that is not Warren's: something else answered in the server's place.
+    #[error(
+        "something between this device and the server answered in its place, with status \
+         {status}: {}",
+        likely_intermediary(*status)
+    )]
+    Intermediary {
+        /// Of the answer.
+        status: u16,
+    },
+    /// A proxy refused, by its limit on bodies, a request that cannot be made smaller.
+    #[error(
+        "a proxy in front of the server refused one change as too large, with status 413: {row}. \
+         Give the proxy the server's own limit on bodies (nginx: client_max_body_size 16m)"
+    )]
+    ProxyLimit {
+        /// What the change is of.
+        row: String,
+    },
     /// The server's timestamps are too far ahead, or this device's clock ran away.
     #[error(transparent)]
     Clock(#[from] crdt::ClockError),
@@ -109,6 +132,30 @@ pub enum Error {
 }
 
 impl Error {
+    /// That of an answer whose status is no success: the server's refusal, or somebody else's.
+    pub fn from_answer(status: u16, body: &[u8]) -> Self {
+        let refusal = ErrorResponse::decode(body).unwrap_or_default();
+        match refusal.code() {
+            Some(code) => Self::Refused { code, message: refusal.message().to_owned() },
+            None => Self::Intermediary { status },
+        }
+    }
+
+    /// [`Self::Intermediary`] if a success is a page for people: Warren's API answers none.
+    pub fn check_media_type(status: u16, media_type: Option<&str>) -> Result<()> {
+        let is_page = media_type.is_some_and(|media_type| media_type.starts_with("text/html"));
+        if is_page { Err(Self::Intermediary { status }) } else { Ok(()) }
+    }
+
+    /// Whether a smaller request may pass: the server says so, or whoever stands before it.
+    pub(crate) fn is_too_large(&self) -> bool {
+        match self {
+            Self::Refused { code, .. } => *code == ErrorCode::TooLarge,
+            Self::Intermediary { status } => *status == STATUS_TOO_LARGE,
+            _ => false,
+        }
+    }
+
     /// The code for programs; those of the server pass through.
     pub fn code(&self) -> &'static str {
         match self {
@@ -121,6 +168,8 @@ impl Error {
             Self::NoServer => "no_server",
             Self::Refused { code, .. } => code.as_str(),
             Self::Unreachable(_) => "unreachable",
+            Self::Intermediary { .. } => "intermediary",
+            Self::ProxyLimit { .. } => "proxy_limit",
             Self::Clock(_) => "clock_drift",
             Self::Damaged { .. } => "damaged",
             Self::NoConflict { .. } => "no_conflict",
@@ -130,6 +179,15 @@ impl Error {
             Self::WrongKey => "wrong_key",
             Self::Sqlite(_) => "sqlite",
         }
+    }
+}
+
+/// Who answers so, as a rule.
+fn likely_intermediary(status: u16) -> &'static str {
+    match status {
+        401 | 403 | 407 | 451 | 511 => "a proxy or a network that does not let this pass",
+        502..=504 => "a proxy that does not reach the server",
+        _ => "a proxy, or another program at this address",
     }
 }
 

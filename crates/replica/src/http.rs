@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use prost::Message;
 use protocol::{
-    ClientRequest, ClientResponse, ErrorResponse, PROTOBUF, PullResponse, PushRequest,
-    PushResponse, ReconcileRequest, ReconcileResponse,
+    ClientRequest, ClientResponse, PROTOBUF, PullResponse, PushRequest, PushResponse,
+    ReconcileRequest, ReconcileResponse,
 };
 use ureq::Agent;
 use ureq::config::ConfigBuilder;
 use ureq::http::Response;
+use ureq::http::header::CONTENT_TYPE;
 use ureq::typestate::AgentScope;
 
 use crate::error::{Error, Result};
@@ -63,13 +64,8 @@ impl Http {
         let request = http.agent.get(format!("{}/v1/sync/events", http.server));
         // A refusal comes as protobuf then.
         let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
-        let response = request.call();
-        if response.as_ref().is_ok_and(|response| response.status().is_success()) {
-            let body = response.map_err(|e| unreachable(&e))?.into_body();
-            return Ok(Listening::new(body.into_with_config().limit(u64::MAX).reader()));
-        }
-        let refused = answer(response).err();
-        Err(refused.unwrap_or_else(|| Error::Unreachable("it has no events".into())))
+        let body = accepted(request.call())?.into_body();
+        Ok(Listening::new(body.into_with_config().limit(u64::MAX).reader()))
     }
 
     /// `GET` of a path, as `T`.
@@ -128,15 +124,12 @@ fn read(response: Response<ureq::Body>) -> Result<Vec<u8>> {
 fn accepted(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Response<ureq::Body>> {
     let response = response.map_err(|e| unreachable(&e))?;
     let status = response.status();
-    if status.is_success() {
-        return Ok(response);
+    if !status.is_success() {
+        return Err(Error::from_answer(status.as_u16(), &read(response)?));
     }
-    let bytes = read(response)?;
-    let refusal = ErrorResponse::decode(&bytes[..]).unwrap_or_default();
-    let Some(code) = refusal.code() else {
-        return Err(Error::Unreachable(format!("it answered {status}, which is not Warren's way")));
-    };
-    Err(Error::Refused { code, message: refusal.message().to_owned() })
+    let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    Error::check_media_type(status.as_u16(), media_type)?;
+    Ok(response)
 }
 
 impl Transport for Http {

@@ -257,11 +257,12 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// A server may be set to less than what is usual: what is too large is tried again in halves.
+    /// A server, or a proxy in front of it, may be set to less than what is usual: what is too
+    /// large is tried again in halves.
     fn smaller_pages(&mut self, error: Error, page: Option<&UnsentPage>) -> Result<()> {
-        let Error::Refused { code: ErrorCode::TooLarge, message } = error else {
+        if !error.is_too_large() {
             return Err(error);
-        };
+        }
         let count = page.map_or(self.page_count, |page| page.messages.len());
         if count > 1 {
             self.page_count = count / 2;
@@ -269,13 +270,14 @@ impl Session<'_, '_> {
         }
         let log = Log::open(&self.replica.db)?;
         let change = page.and_then(|page| log.decode(page.messages.first()?).ok());
-        let message = match change {
-            Some(Change::Write { table, key, .. }) => {
-                format!("{message}: the row of {table} with key {}", literals(&key))
+        let Some(Change::Write { table, key, .. }) = change else { return Err(error) };
+        let row = format!("the row of {table} with key {}", literals(&key));
+        Err(match error {
+            Error::Refused { code, message } => {
+                Error::Refused { code, message: format!("{message}: {row}") }
             }
-            _ => message,
-        };
-        Err(Error::Refused { code: ErrorCode::TooLarge, message })
+            _ => Error::ProxyLimit { row },
+        })
     }
 
     fn compare_clocks(&mut self, server_ms: u64) {
@@ -336,9 +338,7 @@ impl Session<'_, '_> {
         let mut cursor = None;
         while let Some(request) = reconcile.request() {
             let answer = match self.transport.reconcile(&self.token, &request).await {
-                Err(Error::Refused { code: ErrorCode::TooLarge, .. }) if reconcile.ask_less() => {
-                    continue;
-                }
+                Err(error) if error.is_too_large() && reconcile.ask_less() => continue,
                 answer => answer?,
             };
             // Everything up to here was there to be compared.

@@ -78,7 +78,7 @@ async function refusal(answer: Response): Promise<WarrenError> {
     const { error } = (await answer.json()) as { error: { code: string; message: string } };
     return new WarrenError(error.code, error.message);
   } catch {
-    const words = `the server answered with status ${answer.status}`;
-    return failure("unreachable", `${words}, and nothing that Warren says`);
+    const words = "something between this page and the server answered in its place";
+    return failure("intermediary", `${words}, with status ${answer.status}`);
   }
 }

@@ -13,6 +13,7 @@ export type ClientCode =
   | "busy"
   | "closed"
   | "engine_unavailable"
+  | "intermediary"
   | "internal"
   | "invalid_argument"
   | "no_server"

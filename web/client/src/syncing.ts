@@ -59,6 +59,7 @@ export interface Syncing {
 const PASSING: ReadonlySet<string> = new Set([
   "busy",
   "disk_full",
+  "intermediary",
   "internal",
   "storage_busy",
   "timeout",

@@ -94,7 +94,7 @@ test("changes that follow each other go together, when they pause", async () => 
 
 test("a server that is away is asked again with growing pauses, at once when online", async () => {
   const it = scene();
-  it.outcomes = ["unreachable", "unavailable", "unreachable"];
+  it.outcomes = ["unreachable", "unavailable", "intermediary"];
   it.syncing.start(true);
   await it.clock.pass(0);
   const state = it.states.at(-1);

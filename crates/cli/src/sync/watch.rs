@@ -134,13 +134,14 @@ impl Watching {
             Ok(News::State(state)) => {
                 // The server is there: what failed before may be tried at once.
                 self.again_at = None;
-                self.told.take_if(|code| code == "unreachable");
+                self.told.take_if(|code| ["unreachable", "intermediary"].contains(&&**code));
                 self.is_due |= self.differs(&state)?;
             }
             Ok(News::Lost(error)) if is_final(&error) => return Err(error.into()),
             Ok(News::Lost(error)) => {
-                // It answers, but has no place for one more listener: then it is asked instead.
-                self.is_due |= matches!(error, Error::Refused { .. });
+                // It answers, but has no place for one more listener, or a proxy lets no events
+                // pass: then it is asked instead.
+                self.is_due |= matches!(error, Error::Refused { .. } | Error::Intermediary { .. });
                 self.tell(&error)?;
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -242,6 +243,7 @@ fn is_final(error: &Error) -> bool {
         // A full account may be given more room, and clocks are set right.
         Error::Refused { code: ErrorCode::QuotaExceeded | ErrorCode::ClockDrift, .. }
         | Error::Clock(_)
+        | Error::Intermediary { .. }
         | Error::Unreachable(_) => false,
         // A server of before has no events; it is asked instead.
         Error::Refused { code: ErrorCode::NotFound, .. } => false,

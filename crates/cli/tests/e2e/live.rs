@@ -17,13 +17,13 @@ const DEADLINE: Duration = Duration::from_secs(90);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A running `warren sync FILE --watch --json`.
-struct Watch {
+pub(crate) struct Watch {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Watch {
-    fn start(file: &str) -> Self {
+    pub(crate) fn start(file: &str) -> Self {
         let mut child = start(&["sync", file, "--watch", "--json"]);
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (tell, lines) = sync_channel(1_000);
@@ -38,7 +38,7 @@ impl Watch {
 
     /// Waits for a line that says so.
     #[track_caller]
-    fn until(&self, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&self, is_it: impl Fn(&Value) -> bool) -> Value {
         let mut seen = Vec::new();
         loop {
             let line = self.lines.recv_timeout(DEADLINE);
@@ -108,7 +108,7 @@ fn pair() -> (Place, Server, Proxy, String, String) {
     (place, server, proxy, a, b)
 }
 
-fn is_synced(value: &Value) -> bool {
+pub(crate) fn is_synced(value: &Value) -> bool {
     value["event"] == "synced" && value["equal"] == true
 }
 

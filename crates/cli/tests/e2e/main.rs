@@ -19,6 +19,8 @@ mod file_modes;
 mod heal;
 mod hex;
 mod housekeeping;
+mod http_proxy;
+mod intermediary;
 mod kill_client;
 mod kill_server;
 mod lab;

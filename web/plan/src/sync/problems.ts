@@ -11,6 +11,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   busy: "The server has a lot to do. Try again in a moment.",
   disk_full:
     "The server’s disk is full. What you change is kept here and sent when there is room again.",
+  intermediary:
+    "Something else answered in the server’s place: a proxy, or a network that wants a login.",
   internal: "The server had a fault. Try again in a moment.",
   invalid_login:
     "A name has 1 to 64 letters, digits or . _ @ + -, and begins with a letter or digit.",
@@ -18,6 +20,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   invalid_phrase:
     "These are not the words of a recovery phrase: check the spelling and that all 24 are there.",
   offline: "The server cannot be reached. Check the connection and try again.",
+  proxy_limit:
+    "A proxy in front of the server refuses a change as too large. Its limit can be raised.",
   quota_exceeded:
     "The account has no room left. Revoke a device you don’t use, or ask the operator.",
   registration_closed: "Only the operator of this server makes accounts here.",
