@@ -92,12 +92,13 @@ pub(crate) fn command_line() -> String {
 
 /// Prints the report, and saves it in both formats.
 fn finish(report: &Report, folder: &Path, output: Output) -> anyhow::Result<()> {
-    output.line(format_args!("{report}"));
+    output.text(format_args!("{report}"));
     let name = |ending| format!("warren-{}.{ending}", report.benchmark);
     save(folder, &name("json"), &serde_json::to_string_pretty(report)?)?;
     save(folder, &name("html"), &report.html())?;
     let (json, html) = (name("json"), name("html"));
-    output.line(format_args!("\nsaved as {json} and {html} in {}", folder.display()));
+    output.line(format_args!(""));
+    output.line(format_args!("saved as {json} and {html} in {}", folder.display()));
     output.value(report)
 }
 

@@ -36,7 +36,7 @@ mod vault;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::command::Command;
 use crate::output::Output;
@@ -53,8 +53,13 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::try_parse();
-    let arguments = arguments.unwrap_or_else(|error| serve::settings::name_variable(error).exit());
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let error = serve::settings::name_variable(error);
+            return output::report_usage(&error, Arguments::command());
+        }
+    };
     let output = Output { json: arguments.json };
     let command = arguments.command;
     output.exit(hardening::harden(&command).and_then(|()| command.run(output)))

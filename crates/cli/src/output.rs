@@ -1,17 +1,26 @@
 //! What the commands print: text for people or one JSON value for programs, and errors with a code.
+//!
+//! # Invariants
+//! - Everything that is printed passes through [`Visible`], so that no name, cell or message from
+//!   elsewhere can command a terminal. What is formatted in needs no care where it comes from.
 
 pub(crate) mod span;
+mod visible;
 
 use std::fmt::{Arguments, Display};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::Command;
+use clap::builder::Styles;
+use clap::error::ErrorKind;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde_json::json;
 use time::OffsetDateTime;
 
+pub(crate) use self::visible::Visible;
 use crate::serve::settings::InvalidSettings;
 
 /// Below the list of commands: the way from nothing to two files in step.
@@ -37,22 +46,31 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// A line for people; nothing with `--json`.
+    /// A line for people; nothing with `--json`. Newlines and tabs in what is formatted in are shown
+    /// as `\n` and `\t`: it stays one line.
     pub(crate) fn line(self, line: Arguments<'_>) {
         if !self.json {
-            print(&line);
+            print(&Visible::line(line));
+        }
+    }
+
+    /// Several lines for people, composed here; nothing with `--json`. Newlines and tabs stay.
+    pub(crate) fn text(self, text: Arguments<'_>) {
+        if !self.json {
+            print(&Visible::text(text));
         }
     }
 
     /// The value for programs; nothing without `--json`.
     pub(crate) fn value(self, value: &impl Serialize) -> anyhow::Result<()> {
         if self.json {
-            print(&serde_json::to_string(value)?);
+            print(&Visible::json(serde_json::to_string(value)?));
         }
         Ok(())
     }
 
-    /// A bar on the terminal; hidden with `--json`, and where no terminal is.
+    /// A bar on the terminal; hidden with `--json`, and where no terminal is. Its messages are
+    /// Warren's own words: they are not passed through [`Visible`].
     pub(crate) fn progress(self) -> ProgressBar {
         if self.json {
             return ProgressBar::hidden();
@@ -64,10 +82,11 @@ impl Output {
 
     /// What turns on the terminal while something runs that cannot say how far it is; hidden as the
     /// bar is.
-    pub(crate) fn spinner(self, message: String) -> ProgressBar {
+    pub(crate) fn spinner(self, message: Arguments<'_>) -> ProgressBar {
         if self.json {
             return ProgressBar::hidden();
         }
+        let message = Visible::line(message).to_string();
         let spinner = ProgressBar::new_spinner().with_message(message);
         spinner.enable_steady_tick(Duration::from_millis(100));
         spinner
@@ -81,17 +100,41 @@ impl Output {
         }
         if self.json {
             let message = format!("{error:#}");
-            print(&json!({"error": {"code": code(&error), "message": message}}));
+            print(&Visible::json(json!({"error": {"code": code(&error), "message": message}})));
         } else {
-            // Where standard error is closed, there is nobody to tell.
-            drop(writeln!(std::io::stderr(), "warren: {error:#} [{}]", code(&error)));
+            print_error(&Visible::line(format_args!("warren: {error:#} [{}]", code(&error))));
         }
         ExitCode::FAILURE
     }
 }
 
+/// Prints why the arguments are not understood, or the help that they ask for; `command` is what
+/// they were for.
+pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX));
+    let kind = error.kind();
+    if [DisplayHelp, DisplayVersion, DisplayHelpOnMissingArgumentOrSubcommand].contains(&kind) {
+        // Nothing of it is from the arguments. Where the output is closed, nobody reads it.
+        drop(error.print());
+        return status;
+    }
+    // An error repeats arguments, whose escape sequences could not be told from those of its own
+    // colours. So it is made again without colours.
+    let command = command.styles(Styles::plain());
+    if let Err(plain) = command.try_get_matches_from(std::env::args_os()) {
+        print_error(&Visible::text(plain.render().ansi().to_string().trim_end()));
+    }
+    status
+}
+
+/// On standard error. Where that is closed, there is nobody to tell.
+fn print_error<T: Display>(line: &Visible<T>) {
+    drop(writeln!(std::io::stderr(), "{line}"));
+}
+
 /// A line on standard output. A reader that has gone away (`| head`) is no fault of ours.
-fn print(line: &impl Display) {
+fn print<T: Display>(line: &Visible<T>) {
     drop(writeln!(std::io::stdout(), "{line}"));
 }
 

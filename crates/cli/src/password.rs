@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use zeroize::Zeroizing;
 
+use crate::output::Visible;
+
 /// Where a password comes from.
 #[derive(clap::Args)]
 pub(crate) struct Source {
@@ -31,7 +33,7 @@ pub(crate) fn read(file: Option<&Path>, prompt: &str) -> anyhow::Result<Zeroizin
         return first_line(path);
     }
     if std::io::stdin().is_terminal() {
-        return Ok(Zeroizing::new(rpassword::prompt_password(prompt)?));
+        return Ok(Zeroizing::new(rpassword::prompt_password(Visible::line(prompt).to_string())?));
     }
     let mut line = Zeroizing::new(String::new());
     std::io::stdin().lock().read_line(&mut line).context("the password on standard input")?;

@@ -61,7 +61,7 @@ pub(crate) fn make(replica: &Replica, output: Output) -> anyhow::Result<Option<P
 
 /// The words in six rows of four, as people copy them to paper.
 pub(crate) fn show(phrase: &Phrase, output: Output) {
-    output.line(format_args!(
+    output.text(format_args!(
         "\nRECOVERY PHRASE: write it down. The other devices need it, and without it nobody,\n\
          not even the server's operator, can get the data back.\n"
     ));
@@ -71,5 +71,5 @@ pub(crate) fn show(phrase: &Phrase, output: Output) {
         let first = row * 4 + 1;
         output.line(format_args!("  {first:>2}  {}", words.join(" ")));
     }
-    output.line(format_args!("\n`warren phrase FILE` shows it again.\n"));
+    output.text(format_args!("\n`warren phrase FILE` shows it again.\n"));
 }

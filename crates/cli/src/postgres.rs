@@ -48,6 +48,6 @@ pub(crate) struct Schema {
 pub(crate) fn run(command: &Command, output: Output) -> anyhow::Result<()> {
     let Command::Schema(Schema { plproxy }) = command;
     let sql = if *plproxy { sync_store::plproxy_sql() } else { sync_store::schema_sql() };
-    output.line(format_args!("{}", sql.trim_end()));
+    output.text(format_args!("{}", sql.trim_end()));
     output.value(&json!({"sql": sql}))
 }

@@ -2,6 +2,7 @@
 
 mod actual;
 pub(crate) mod descriptors;
+mod log;
 mod permissions;
 pub(crate) mod settings;
 
@@ -16,9 +17,6 @@ use serde_json::json;
 use server::{AdminToken, Config, Origin, Server, TrustedProxy};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::output::Output;
 use crate::password::first_line;
@@ -116,13 +114,7 @@ pub(crate) fn run(layered: &LayeredArguments, output: Output) -> anyhow::Result<
         return layered.print_config(output);
     }
     let arguments = layered.resolve()?;
-    let log = tracing_subscriber::registry().with(arguments.log.clone());
-    let lines = fmt::layer().with_writer(std::io::stderr);
-    if output.json {
-        log.with(lines.json()).init();
-    } else {
-        log.with(lines).init();
-    }
+    log::start(arguments.log.clone(), output);
     permissions::close_to_others(&arguments.data);
     let data = arguments.data.display().to_string();
     let (config, actual) = settings(arguments)?;

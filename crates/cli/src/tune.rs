@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Tune, output: Output) -> anyhow::Result<()> {
     if arguments.emit.is_some() {
         return emit(arguments, &tuning.recipe(), output);
     }
-    output.line(format_args!("{tuning}"));
+    output.text(format_args!("{tuning}"));
     output.value(&tuning)
 }
 
@@ -71,7 +71,7 @@ fn emit(arguments: &Tune, recipe: &Recipe, output: Output) -> anyhow::Result<()>
     let name = arguments.emit.as_deref().unwrap_or_default();
     let framework = Framework::by_name(name).context("no such framework")?;
     let code = framework.write(recipe);
-    output.line(format_args!("{}", code.trim_end()));
+    output.text(format_args!("{}", code.trim_end()));
     output.value(&json!({
         "framework": framework.name,
         "code": code,

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         check_unused(file)?;
         (Vacuum::Copy, "copy")
     };
-    let spinner = output.spinner(format!("shrinking {}", file.display()));
+    let spinner = output.spinner(format_args!("shrinking {}", file.display()));
     let start = clock::now();
     let mut found = Vec::new();
     let is_unused = || {

@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: Actual, output: Output) -> anyhow::Result<()> {
     let progress = output.progress();
     if arguments.setup {
         let installed = setup(&arguments.rivals.rivals, &progress);
-        output.line(format_args!("{installed}"));
+        output.text(format_args!("{installed}"));
         return output.value(&installed);
     }
     let plan = Plan {

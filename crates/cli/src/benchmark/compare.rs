@@ -27,7 +27,7 @@ pub(crate) struct Compare {
 
 pub(crate) fn run(arguments: &Compare, output: Output) -> anyhow::Result<()> {
     let comparison = bench::compare(&read(&arguments.a)?, &read(&arguments.b)?)?;
-    output.line(format_args!("{comparison}"));
+    output.text(format_args!("{comparison}"));
     output.value(&comparison)
 }
 

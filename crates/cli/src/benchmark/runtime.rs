@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
     let progress = output.progress();
     if arguments.setup {
         let drivers = runtime::setup(&arguments.rivals.rivals, &progress);
-        output.line(format_args!("{drivers}"));
+        output.text(format_args!("{drivers}"));
         return output.value(&drivers);
     }
     let plan = Plan {

@@ -16,7 +16,8 @@ pub(super) fn report(report: &Report, output: Output) {
         self::finding(finding, output);
     }
     if report.findings.is_empty() {
-        output.line(format_args!("\nnothing found"));
+        output.line(format_args!(""));
+        output.line(format_args!("nothing found"));
     }
     output.line(format_args!(""));
     block("checked", &report.checked.join("; "), output);
@@ -77,7 +78,8 @@ fn finding(finding: &Finding, output: Output) {
 /// What a code means.
 pub(super) fn entry(entry: &Entry, output: Output) {
     let Entry { code, severity, title, why, source, how, mend } = entry;
-    output.line(format_args!("{severity:8} {code}: {title}\n"));
+    output.line(format_args!("{severity:8} {code}: {title}"));
+    output.line(format_args!(""));
     block("why", why, output);
     block("source", source, output);
     block("how", how, output);

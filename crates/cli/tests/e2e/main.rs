@@ -38,5 +38,6 @@ mod sealed;
 mod settings;
 mod story;
 mod support;
+mod terminal;
 mod tune;
 mod vacuum;

@@ -1,0 +1,123 @@
+//! What a server logs on standard error: a line for people, or with `--json` an object, for each
+//! event.
+//!
+//! # Invariants
+//! - An event is one line, and commands no terminal, whatever is in its fields.
+//! - Colours only go to a terminal.
+
+use std::fmt::{Debug, Result};
+use std::io::{IsTerminal, stderr};
+
+use tracing::Subscriber;
+use tracing::field::{Field, Visit};
+use tracing_subscriber::Layer;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{self, FormatFields, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::output::{Output, Visible};
+
+/// Logs from here on.
+pub(super) fn start(filter: Targets, output: Output) {
+    let log = tracing_subscriber::registry().with(filter);
+    if output.json {
+        log.with(fmt::layer().json().with_writer(stderr)).init();
+    } else {
+        log.with(lines(stderr, stderr().is_terminal())).init();
+    }
+}
+
+/// For people.
+fn lines<S, W>(writer: W, has_colors: bool) -> impl Layer<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + 'static,
+{
+    let layer = fmt::layer().with_writer(writer).fmt_fields(VisibleFields);
+    // Where there is a terminal, NO_COLOR decides.
+    if has_colors { layer } else { layer.with_ansi(false) }
+}
+
+/// The message, then `name=value`. The crate's own formatter escapes some control characters, in
+/// some fields.
+struct VisibleFields;
+
+impl<'a> FormatFields<'a> for VisibleFields {
+    fn format_fields<R: RecordFields>(&self, writer: Writer<'a>, fields: R) -> Result {
+        let mut visitor = FieldWriter { writer, is_first: true, result: Ok(()) };
+        fields.record(&mut visitor);
+        visitor.result
+    }
+}
+
+struct FieldWriter<'a> {
+    writer: Writer<'a>,
+    is_first: bool,
+    result: Result,
+}
+
+impl FieldWriter<'_> {
+    fn write(&mut self, name: &str, value: &dyn Debug) -> Result {
+        if !std::mem::take(&mut self.is_first) {
+            self.writer.write_char(' ')?;
+        }
+        if name != "message" {
+            write!(self.writer, "{name}=")?;
+        }
+        write!(self.writer, "{}", Visible::line(format_args!("{value:?}")))
+    }
+}
+
+impl Visit for FieldWriter<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        // Where in its source a library that logs by the crate `log` has said it.
+        if self.result.is_ok() && !field.name().starts_with("log.") {
+            self.result = self.write(field.name(), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_event_is_one_line_without_control_characters() {
+        let written = Written::default();
+        let writer = written.clone();
+        let lines = lines(move || writer.clone(), false);
+        let hostile = "\u{1b}[2J\n2026 INFO all is well\u{9b}\u{202e}\u{7}";
+        let error = io::Error::other(hostile);
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+            let span = tracing::info_span!("request", path = %hostile);
+            let _entered = span.enter();
+            tracing::warn!(%error, path = hostile, cause = ?error, "it says {hostile}");
+        });
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let line = text.strip_suffix('\n').unwrap();
+        assert_eq!(line.find(|c: char| c.is_control() || c == '\u{202e}'), None, "{line:?}");
+        assert_eq!(line.matches("[2J\\n2026 INFO all is well").count(), 5, "{line}");
+        assert!(line.contains("error=\\u{1b}[2J"), "{line}");
+    }
+}
