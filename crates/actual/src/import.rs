@@ -34,7 +34,7 @@ use tokio::runtime::Handle;
 pub use self::error::Error;
 pub use self::published::Published;
 use self::report::Progress;
-pub use self::report::{ImportedBudget, LeftOut, OtherFile, Report, Rows};
+pub use self::report::{ImportedBudget, LeftOut, OtherAccess, OtherFile, Report, Rows};
 
 /// What an account is called, after its later login, while it is being filled.
 const UNFINISHED: &str = ".unfinished-import";

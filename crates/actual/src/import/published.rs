@@ -14,7 +14,7 @@ use crate::gateway::is_id;
 use crate::import::error::Error;
 use crate::import::old_file::OldFile;
 use crate::import::password;
-use crate::import::report::{LeftOut, OtherFile};
+use crate::import::report::{LeftOut, OtherAccess, OtherFile};
 use crate::record::{BudgetKey, Owner};
 
 /// Columns without which a release is too old to be read, with their tables.
@@ -149,6 +149,7 @@ fn read(db: &Connection, user_files: &Path, now_ms: u64) -> rusqlite::Result<Rea
     };
     let tokens = tokens(db, now_ms, &mut left_out)?;
     let files = files(db, &mut left_out)?;
+    left_out.access_of_others = access_of_others(db, &files)?;
     let owner = Owner { user_id, prefs: prefs(db)? };
     let (user_files, no_hash) = (user_files.to_owned(), String::new());
     let published = Published { user_files, hash: no_hash, owner, tokens, files, left_out };
@@ -218,6 +219,26 @@ fn file(row: &Row<'_>) -> rusqlite::Result<File> {
         is_deleted: row.get(8)?,
         other_owner: row.get(9)?,
     })
+}
+
+/// Who else may use these budgets. Older releases have no such table.
+fn access_of_others(db: &Connection, files: &[File]) -> rusqlite::Result<Vec<OtherAccess>> {
+    if !has_column(db, "user_access", "file_id")? {
+        return Ok(Vec::new());
+    }
+    let mut statement = db.prepare(
+        "SELECT file_id, user_name FROM user_access JOIN users ON users.id = user_id
+         WHERE user_name <> '' ORDER BY user_access.rowid",
+    )?;
+    let mut all = Vec::new();
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (file_id, user): (String, String) = (row.get(0)?, row.get(1)?);
+        if let Some(file) = files.iter().find(|file| file.id == file_id) {
+            all.push(OtherAccess { file_id, name: file.name.clone(), user });
+        }
+    }
+    Ok(all)
 }
 
 /// Older releases have none.

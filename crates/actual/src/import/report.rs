@@ -67,6 +67,8 @@ impl Rows {
 pub struct LeftOut {
     /// Budgets of other users: Warren has one.
     pub files_of_others: Vec<OtherFile>,
+    /// Who else may use budgets that are taken over: here only the password's owner may.
+    pub access_of_others: Vec<OtherAccess>,
     /// Budgets whose file id or group id no server takes.
     pub files_with_invalid_id: Vec<String>,
     /// Files in the folder of budgets that belong to none.
@@ -92,6 +94,17 @@ pub struct OtherFile {
     pub name: Option<String>,
     /// The user's name.
     pub owner: String,
+}
+
+/// Another user's access to a budget that is taken over.
+#[derive(Clone, Debug, Serialize)]
+pub struct OtherAccess {
+    /// The budget's id.
+    pub file_id: String,
+    /// As shown to people.
+    pub name: Option<String>,
+    /// The user's name.
+    pub user: String,
 }
 
 /// How far it is.

@@ -163,6 +163,10 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
         let name = file.name.as_deref().unwrap_or(&file.file_id);
         lines.push(format!("the budget {name} of {}: here is one user", file.owner));
     }
+    for access in &left_out.access_of_others {
+        let name = access.name.as_deref().unwrap_or(&access.file_id);
+        lines.push(format!("access of {} to {name}: here is one user", access.user));
+    }
     for id in &left_out.files_with_invalid_id {
         lines.push(format!("the budget {id:?}: no server takes this id"));
     }

@@ -221,6 +221,7 @@ fn spoil(old: &Path, group: impl Fn(&str) -> PathBuf) {
         "INSERT INTO users (id, user_name, display_name, role) VALUES ('u', 'ada', 'A', 'BASIC');
          INSERT INTO files (id, group_id, sync_version, name, owner)
              VALUES ('Others-6', 'g', 2, 'Ada''s', 'u'), ('no id', 'h', 2, NULL, NULL);
+         INSERT INTO user_access (user_id, file_id) VALUES ('u', 'My-Finances-1'), ('u', 'Others-6');
          INSERT INTO sessions (token, expires_at, user_id, auth_method)
              SELECT 'a-token-of-the-user-that-is-too-late', 1000, id, 'password' FROM users
                  WHERE user_name = ''
@@ -282,6 +283,7 @@ fn what_is_wrong_in_the_old_files_is_told_and_repaired() {
         report["left_out"],
         json!({
             "files_of_others": [{"file_id": "Others-6", "name": "Ada's", "owner": "ada"}],
+            "access_of_others": [{"file_id": MAIN, "name": format!("{MAIN} ☂"), "user": "ada"}],
             "files_with_invalid_id": ["no id"],
             "stray_files": ["group-of-nobody.sqlite"],
             "tokens_expired": 1,
