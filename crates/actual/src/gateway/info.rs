@@ -11,15 +11,18 @@ use crate::gateway::fault::Fault;
 use crate::gateway::form::Form;
 use crate::gateway::head::Head;
 use crate::gateway::said::Said;
+use crate::gateway::web::Web;
 
-/// The release of the published server that this gateway is held to; apps compare it with theirs.
+/// The release of the published server that this gateway is held to.
 const VERSION: &str = "26.9.0";
 
-pub(crate) async fn info() -> Said {
+/// Apps compare the version with theirs: the web app that is served sees its own.
+pub(crate) async fn info(State(gate): State<Arc<Gate>>) -> Said {
+    let version = gate.web.as_ref().and_then(Web::version).unwrap_or(VERSION);
     Said(json!({"build": {
         "name": "@actual-app/sync-server",
         "description": "actual syncing server",
-        "version": VERSION,
+        "version": version,
     }}))
 }
 

@@ -3,7 +3,8 @@
 //!
 //! The files are those of the npm package `@actual-app/web`. Paths that name none are the app's own.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -12,12 +13,15 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 use tower_http::services::{ServeDir, ServeFile};
 
 use crate::gateway::Gate;
 use crate::gateway::fault::page;
 use crate::gateway::head::Head;
 
+/// What has the web app in its folder `build`.
+const PACKAGE: &str = "@actual-app/web";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const EMBEDDER_POLICY: HeaderName = HeaderName::from_static("cross-origin-embedder-policy");
 /// The app compiles a worker from a `blob:` and evaluates formulas.
@@ -26,16 +30,33 @@ const POLICY: &str = "default-src 'self' blob:; img-src 'self' blob: data:; \
                       font-src 'self' data:; connect-src http: https:";
 
 /// The web app's files.
-pub(crate) struct Web(ServeDir<ServeFile>);
+pub(crate) struct Web {
+    files: ServeDir<ServeFile>,
+    version: Option<String>,
+}
+
+/// What is read of the package that the files are from.
+#[derive(Deserialize)]
+struct WebPackage {
+    name: String,
+    version: String,
+}
 
 impl Web {
     pub(crate) fn new(folder: PathBuf) -> Self {
+        let version = version(&folder);
         let app = ServeFile::new(folder.join("index.html"));
-        Self(ServeDir::new(folder).append_index_html_on_directories(false).fallback(app))
+        let files = ServeDir::new(folder).append_index_html_on_directories(false).fallback(app);
+        Self { files, version }
+    }
+
+    /// The package's, if the files still lie in it.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.version.as_deref()
     }
 
     async fn file(&self, request: Request) -> Response {
-        let served = self.0.clone().try_call(request).await;
+        let served = self.files.clone().try_call(request).await;
         let Ok(mut response) = served.map(IntoResponse::into_response) else {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
         };
@@ -47,6 +68,12 @@ impl Web {
         name_character_set(headers);
         response
     }
+}
+
+fn version(folder: &Path) -> Option<String> {
+    let package = fs::read(folder.join("../package.json")).ok()?;
+    let package: WebPackage = serde_json::from_slice(&package).ok()?;
+    (package.name == PACKAGE).then_some(package.version)
 }
 
 /// Of texts, which are all in UTF-8.

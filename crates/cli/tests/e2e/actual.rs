@@ -1,5 +1,7 @@
 //! Actual's apps under a path of the server's own address, beside its API.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::processes::{Server, warren};
@@ -34,6 +36,31 @@ fn apps_come_in_under_a_path_and_the_api_stays_where_it_is() {
     // Counted by route.
     let metrics = server.get("/metrics");
     assert!(metrics.contains(r#"route="/actual/account/bootstrap""#), "{metrics}");
+}
+
+/// What `/info` says, with a web app whose package has this description.
+fn version_with(package: &str) -> String {
+    let place = Place::new();
+    let web = place.at("package/build");
+    fs::create_dir_all(&web).unwrap();
+    place.write("package/build/index.html", "the app");
+    place.write("package/package.json", package);
+    let options = ["--actual", "127.0.0.1:0", "--actual-web", &web];
+    let server = Server::start(&place.at("data"), &options);
+    let url = format!("{}/info", server.actual.as_ref().unwrap());
+    let text = ureq::get(url).call().unwrap().body_mut().read_to_string().unwrap();
+    let info: Value = serde_json::from_str(&text).unwrap();
+    info["build"]["version"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_web_app_is_told_its_own_version() {
+    let package = r#"{"name": "@actual-app/web", "version": "27.1.0", "files": ["build"]}"#;
+    assert_eq!(version_with(package), "27.1.0");
+    let other = package.replace("@actual-app/web", "of-something-else");
+    for package in [&*other, "no JSON", "{}"] {
+        assert_eq!(version_with(package), "26.9.0");
+    }
 }
 
 #[test]

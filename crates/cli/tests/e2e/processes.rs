@@ -112,6 +112,8 @@ pub(crate) struct Server {
     child: Child,
     /// `http://127.0.0.1:…`
     pub(crate) address: String,
+    /// Where Actual's apps come in, if they do.
+    pub(crate) actual: Option<String>,
 }
 
 impl Server {
@@ -127,7 +129,8 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
-        Self { child, address: said["address"].as_str().unwrap().to_owned() }
+        let text = |member: &str| said[member].as_str().map(str::to_owned);
+        Self { child, address: text("address").unwrap(), actual: text("actual") }
     }
 
     /// Its process id.
