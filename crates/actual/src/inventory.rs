@@ -1,11 +1,13 @@
-//! Which budgets an account has, for its operator.
+//! Which budgets an account has, for its operator; and a deleted one brought back.
 //!
 //! # Not here
 //! - What the budgets' messages mean: no server knows.
 
+use std::sync::Arc;
+
 use accounts::{Accounts, Unlocked};
 use crdt::Timestamp;
-use sync_store::{Vault, Vaults};
+use sync_store::{Batch, Cause, Recorded, Vault, Vaults};
 use tokio::runtime::Handle;
 
 use crate::record::{Budget, DamagedRecord};
@@ -16,9 +18,32 @@ use crate::trie::{DamagedTrie, Trie};
 const PAGE_COUNT_MAX: usize = 10_000;
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
-/// Why it cannot be told.
+/// Why it cannot be told or done.
 #[derive(Debug, thiserror::Error)]
-pub enum Unlisted {
+#[non_exhaustive]
+pub enum Error {
+    /// No budget has this id or name.
+    #[error("there is no {what} {named}: `warren actual list` shows them")]
+    NotFound {
+        /// What kind was looked for.
+        what: &'static str,
+        /// What was asked for.
+        named: String,
+    },
+    /// More than one budget has this name.
+    #[error("more than one budget is called {named}: name it by its id, {}", ids.join(" or "))]
+    Ambiguous {
+        /// What was asked for.
+        named: String,
+        /// Their file ids.
+        ids: Vec<String>,
+    },
+    /// Nothing is to be brought back.
+    #[error("the budget {named} is not deleted")]
+    NotDeleted {
+        /// What was asked for.
+        named: String,
+    },
     /// The accounts refused.
     #[error(transparent)]
     Accounts(#[from] accounts::Error),
@@ -33,7 +58,32 @@ pub enum Unlisted {
     Trie(#[from] DamagedTrie),
 }
 
-/// A budget.
+impl Error {
+    /// The code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not_found",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::NotDeleted { .. } => "not_deleted",
+            Self::Accounts(_) | Self::Store(_) => "failed",
+            Self::Record(_) | Self::Trie(_) => "damaged",
+        }
+    }
+}
+
+/// An account's budgets on its data directory. Its calls block.
+pub struct Inventory<'a> {
+    /// Of the data directory.
+    pub accounts: &'a Accounts,
+    /// Of the same.
+    pub vaults: &'a Vaults,
+    /// Where vaults work.
+    pub runtime: &'a Handle,
+    /// The account.
+    pub unlocked: &'a Unlocked,
+}
+
+/// A budget as it is listed.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// Its record.
@@ -46,52 +96,128 @@ pub struct Listed {
     pub is_verified: Option<bool>,
 }
 
-/// All budgets of an account in the order in which they were made, deleted ones, too; blocks.
-/// Verifying reads all messages.
-pub fn list(
-    accounts: &Accounts,
-    vaults: &Vaults,
-    runtime: &Handle,
-    unlocked: &Unlocked,
-    verify: bool,
-) -> Result<Vec<Listed>, Unlisted> {
-    let mut budgets = Vec::new();
-    for id in accounts.children(unlocked.account)? {
-        let vault = vaults.open(&unlocked.child(&id))?;
-        budgets.extend(runtime.block_on(look(&vault, verify))?);
+/// A budget with its vault, as it was when it was read.
+pub struct StoredBudget {
+    /// Its record.
+    pub budget: Budget,
+    pub(crate) vault: Vault,
+    pub(crate) recorded: Recorded,
+}
+
+impl Inventory<'_> {
+    /// All budgets in the order in which they were made, deleted ones, too. Verifying reads all
+    /// messages.
+    pub fn list(&self, verify: bool) -> Result<Vec<Listed>, Error> {
+        let listed = self.stored()?.into_iter();
+        listed.map(|stored| self.runtime.block_on(stored.look(verify))).collect()
     }
-    let place = |listed: &Listed| (listed.budget.created_ms, listed.budget.file_id.clone());
-    budgets.sort_by_key(place);
-    Ok(budgets)
-}
 
-/// `None` if its first upload has not come to its end.
-async fn look(vault: &Vault, verify: bool) -> Result<Option<Listed>, Unlisted> {
-    let recorded = vault.record().await?;
-    let Some((budget, trie)) = Budget::decode_record(&recorded.record)? else { return Ok(None) };
-    let is_verified = if verify {
-        Some(Trie::decode(trie)?.root() == root(vault, recorded.cursor).await?)
-    } else {
-        None
-    };
-    let state = vault.state().await?;
-    Ok(Some(Listed {
-        budget,
-        messages_count: state.fingerprint.count,
-        messages_bytes: state.bytes,
-        is_verified,
-    }))
-}
+    /// The budgets that are not deleted.
+    pub fn all(&self) -> Result<Vec<StoredBudget>, Error> {
+        let mut stored = self.stored()?;
+        stored.retain(|stored| !stored.budget.is_deleted);
+        Ok(stored)
+    }
 
-/// What a trie's root is that stands for all messages.
-async fn root(vault: &Vault, cursor: u64) -> Result<Option<i32>, Unlisted> {
-    let (mut trie, mut next) = (Trie::new(), Some(Timestamp::ZERO));
-    while let Some(start) = next {
-        let page = vault.since(start, cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?;
-        for message in &page {
-            trie.insert(message.timestamp);
+    /// A budget by its name, if it is not deleted, or by its file id or group id.
+    pub fn find(&self, named: &str) -> Result<StoredBudget, Error> {
+        find(self.stored()?, named, "budget", |budget| !budget.is_deleted)
+    }
+
+    /// Shows a deleted budget to the apps again, with everything that it held.
+    pub fn undelete(&self, named: &str) -> Result<Budget, Error> {
+        let stored = find(self.stored()?, named, "deleted budget", |budget| budget.is_deleted)?;
+        if !stored.budget.is_deleted {
+            return Err(Error::NotDeleted { named: named.to_owned() });
         }
-        next = page.last().and_then(|last| since::following(last.timestamp));
+        let exchanged = self.runtime.block_on(stored.undelete())?;
+        Ok(exchanged)
     }
-    Ok(trie.root())
+
+    fn stored(&self) -> Result<Vec<StoredBudget>, Error> {
+        let mut budgets = Vec::new();
+        for id in self.accounts.children(self.unlocked.account)? {
+            let vault = self.vaults.open(&self.unlocked.child(&id))?;
+            let recorded = self.runtime.block_on(vault.record())?;
+            // None as long as its first upload has not come to its end.
+            if let Some((budget, _)) = Budget::decode_record(&recorded.record)? {
+                budgets.push(StoredBudget { budget, vault, recorded });
+            }
+        }
+        let place = |stored: &StoredBudget| {
+            let Budget { created_ms, file_id, .. } = &stored.budget;
+            (*created_ms, file_id.clone())
+        };
+        budgets.sort_by_key(place);
+        Ok(budgets)
+    }
+}
+
+/// An id names any budget; a name, only one that is wanted.
+fn find(
+    all: Vec<StoredBudget>,
+    named: &str,
+    what: &'static str,
+    is_wanted: impl Fn(&Budget) -> bool,
+) -> Result<StoredBudget, Error> {
+    let has_id =
+        |budget: &Budget| budget.file_id == named || budget.group_id.as_deref() == Some(named);
+    let has_name = |budget: &Budget| budget.name.as_deref() == Some(named) && is_wanted(budget);
+    let (mut by_id, others): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|stored| has_id(&stored.budget));
+    if let Some(stored) = by_id.pop() {
+        return Ok(stored);
+    }
+    let mut by_name: Vec<_> =
+        others.into_iter().filter(|stored| has_name(&stored.budget)).collect();
+    let named = named.to_owned();
+    if by_name.len() > 1 {
+        let ids = by_name.into_iter().map(|stored| stored.budget.file_id).collect();
+        return Err(Error::Ambiguous { named, ids });
+    }
+    by_name.pop().ok_or(Error::NotFound { what, named })
+}
+
+impl StoredBudget {
+    async fn look(&self, verify: bool) -> Result<Listed, Error> {
+        let is_verified = if verify { Some(self.verify().await?) } else { None };
+        let state = self.vault.state().await?;
+        Ok(Listed {
+            budget: self.budget.clone(),
+            messages_count: state.fingerprint.count,
+            messages_bytes: state.bytes,
+            is_verified,
+        })
+    }
+
+    /// Whether the trie's root is that of all messages.
+    async fn verify(&self) -> Result<bool, Error> {
+        let mut of_messages = Trie::new();
+        let mut next = Some(Timestamp::ZERO);
+        while let Some(start) = next {
+            let cursor = self.recorded.cursor;
+            let page = self.vault.since(start, cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?;
+            for message in &page {
+                of_messages.insert(message.timestamp);
+            }
+            next = page.last().and_then(|last| since::following(last.timestamp));
+        }
+        let decoded = Budget::decode_record(&self.recorded.record)?;
+        let trie = decoded.map(|(_, trie)| Trie::decode(trie)).transpose()?;
+        Ok(trie.is_some_and(|trie| trie.root() == of_messages.root()))
+    }
+
+    async fn undelete(&self) -> Result<Budget, Error> {
+        let show = |record: &[u8], _: &[Timestamp]| {
+            let found = Budget::decode_record(record)?;
+            let (mut budget, trie) = found.ok_or_else(|| Cause::from("there is no budget"))?;
+            budget.is_deleted = false;
+            let mut record = Vec::with_capacity(record.len());
+            budget.encode_header(&mut record);
+            record.extend_from_slice(trie);
+            Ok(record)
+        };
+        self.vault.exchange(Batch::default(), Arc::new(show)).await?;
+        Ok(Budget { is_deleted: false, ..self.budget.clone() })
+    }
 }

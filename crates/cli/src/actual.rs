@@ -2,22 +2,63 @@
 
 mod import;
 mod list;
+mod undelete;
 
-use clap::Subcommand;
+use accounts::Unlocked;
+use actual::inventory::{self, Inventory};
+use clap::{Args, Subcommand};
 
+use crate::account::{House, Place};
 use crate::output::{Output, size};
+use crate::password::Source;
 
-/// Take over what another server has of Actual Budget's apps, and list what is here.
+/// Take over what another server has of Actual Budget's apps; list and bring back budgets.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Import(import::Import),
     List(list::List),
+    Undelete(undelete::Undelete),
 }
 
 pub(crate) fn run(command: &Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Import(arguments) => import::run(arguments, output),
         Command::List(arguments) => list::run(arguments, output),
+        Command::Undelete(arguments) => undelete::run(arguments, output),
+    }
+}
+
+/// The account whose budgets they are, on the data directory.
+#[derive(Args)]
+struct AccountArguments {
+    /// The account that has the budgets.
+    #[arg(long, default_value = "actual", value_name = "LOGIN")]
+    login: String,
+    #[command(flatten)]
+    password: Source,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl AccountArguments {
+    fn unlock(&self) -> anyhow::Result<(House, Unlocked)> {
+        let house = House::open(&self.place)?;
+        let unlocked = house.unlock(&self.login, &self.password)?;
+        Ok((house, unlocked))
+    }
+}
+
+fn inventory<'a>(house: &'a House, unlocked: &'a Unlocked) -> Inventory<'a> {
+    let (accounts, vaults, runtime) = (&house.accounts, &house.vaults, house.runtime());
+    Inventory { accounts, vaults, runtime, unlocked }
+}
+
+/// With the code that the error behind it has.
+fn told(error: inventory::Error) -> anyhow::Error {
+    match error {
+        inventory::Error::Accounts(error) => error.into(),
+        inventory::Error::Store(error) => error.into(),
+        error => error.into(),
     }
 }
 

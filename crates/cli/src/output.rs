@@ -149,6 +149,9 @@ fn code(error: &anyhow::Error) -> &'static str {
     if error.is::<InvalidSettings>() {
         return "invalid_settings";
     }
+    if let Some(error) = error.downcast_ref::<::actual::inventory::Error>() {
+        return error.code();
+    }
     let stored = match error.downcast_ref::<server::Error>() {
         Some(server::Error::Store(error)) => Some(error),
         _ => error.downcast_ref::<sync_store::Error>(),

@@ -1,36 +1,27 @@
 //! `warren actual list`: the budgets of an account.
 
-use actual::inventory::{Listed, list};
+use actual::inventory::Listed;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::account::{House, Place};
-use crate::actual::Shown;
+use crate::actual::{AccountArguments, Shown, inventory, told};
 use crate::output::{Output, Verdict};
-use crate::password::Source;
 
 /// List the budgets of Actual Budget's apps, deleted ones, too.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren actual list --data /srv/warren\n  \
                         warren actual list --verify --password-file secret.txt --json")]
 pub(crate) struct List {
-    /// The account that has them.
-    #[arg(long, default_value = "actual", value_name = "LOGIN")]
-    login: String,
     /// Compare each budget's trie with its messages; exit with 2 if one differs.
     #[arg(long)]
     verify: bool,
     #[command(flatten)]
-    password: Source,
-    #[command(flatten)]
-    place: Place,
+    account: AccountArguments,
 }
 
 pub(crate) fn run(arguments: &List, output: Output) -> anyhow::Result<()> {
-    let house = House::open(&arguments.place)?;
-    let unlocked = house.unlock(&arguments.login, &arguments.password)?;
-    let (accounts, vaults, runtime) = (&house.accounts, &house.vaults, house.runtime());
-    let budgets = list(accounts, vaults, runtime, &unlocked, arguments.verify)?;
+    let (house, unlocked) = arguments.account.unlock()?;
+    let budgets = inventory(&house, &unlocked).list(arguments.verify).map_err(told)?;
     for listed in &budgets {
         output.line(format_args!("{}", describe(listed)));
     }

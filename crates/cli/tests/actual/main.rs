@@ -18,6 +18,7 @@ mod kills;
 mod layout;
 mod messages;
 mod names;
+mod operator;
 mod play;
 #[path = "../e2e/proxy.rs"]
 #[expect(dead_code, reason = "the other tests record what passes, and watch a process")]
@@ -29,4 +30,5 @@ mod restarted;
 mod spoil;
 mod switch;
 mod target;
+mod undelete;
 mod web;

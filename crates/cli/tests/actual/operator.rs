@@ -1,0 +1,61 @@
+//! Warren with its operator, who looks after budgets while it serves them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::client::{Client, Library};
+use crate::target::Target;
+
+const WARREN: &str = env!("CARGO_BIN_EXE_warren");
+const PASSWORD: &str = "correct horse";
+
+/// Warren, and a folder for its operator and for apps.
+pub(crate) struct Operator {
+    pub(crate) warren: Target,
+    folder: TempDir,
+}
+
+impl Operator {
+    pub(crate) fn new() -> Self {
+        let operator = Self { warren: Target::warren(), folder: tempfile::tempdir().unwrap() };
+        fs::write(operator.at("password.txt"), format!("{PASSWORD}\n")).unwrap();
+        operator
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn client(&self, server: &Target, name: &str) -> Client {
+        Client::sign_in(Library::Api, server.address(), PASSWORD, &self.at(name))
+    }
+
+    /// `warren actual …` beside the running server.
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(WARREN);
+        command.arg("actual").args(arguments).arg("--json").stdin(Stdio::null());
+        command.arg("--data").arg(self.warren.data());
+        command.arg("--password-file").arg(self.at("password.txt")).output().unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// The code and the message.
+    #[track_caller]
+    pub(crate) fn refused(&self, arguments: &[&str]) -> (String, String) {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let error: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let text = |member: &str| error["error"][member].as_str().unwrap().to_owned();
+        (text("code"), text("message"))
+    }
+}
