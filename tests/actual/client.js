@@ -50,6 +50,11 @@ const requests = {
     await send('download-budget', { cloudFileId: file });
     return here();
   },
+  // "Import file": an archive that an app, or `warren actual export`, has written.
+  async 'import-file'({ path }) {
+    await api.importBudget(path);
+    return here();
+  },
   close: () => send('close-budget'),
   async files() {
     const files = await send('get-remote-files');

@@ -1,7 +1,8 @@
 //! Which budgets an account has, for its operator; and a deleted one brought back.
 //!
 //! # Not here
-//! - What the budgets' messages mean: no server knows.
+//! - What the budgets' messages mean: no server knows. With the key of one that is encrypted,
+//!   `export` does.
 
 use std::sync::Arc;
 

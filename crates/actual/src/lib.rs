@@ -3,11 +3,12 @@
 //! ```text
 //! gateway ─► record · trie · content · since · wire
 //! import  ─┤
-//! inventory┘
+//! inventory┤
+//! export  ─┘
 //! ```
 //! The gateway answers requests, the import takes over what another server has, the inventory says
-//! what there is; the other modules are plain functions and values, which do no I/O,
-//! read no clock and draw no random numbers.
+//! what there is, the export makes of a budget what apps import; the other modules are plain
+//! functions and values, which do no I/O, read no clock and draw no random numbers.
 //!
 //! # Invariants
 //! - What an app compares is byte for byte what the published server answers: the trie's JSON, the
@@ -17,6 +18,7 @@
 #![warn(missing_docs)]
 
 pub mod content;
+pub mod export;
 mod gateway;
 pub mod import;
 pub mod inventory;

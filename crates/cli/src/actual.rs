@@ -1,5 +1,6 @@
 //! `warren actual`: the operator's side of what Actual Budget's apps keep here.
 
+mod export;
 mod import;
 mod list;
 mod undelete;
@@ -12,11 +13,12 @@ use crate::account::{House, Place};
 use crate::output::{Output, size};
 use crate::password::Source;
 
-/// Take over what another server has of Actual Budget's apps; list and bring back budgets.
+/// Take over what another server has of Actual Budget's apps; list, export and bring back budgets.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Import(import::Import),
     List(list::List),
+    Export(export::Export),
     Undelete(undelete::Undelete),
 }
 
@@ -24,6 +26,7 @@ pub(crate) fn run(command: &Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Import(arguments) => import::run(arguments, output),
         Command::List(arguments) => list::run(arguments, output),
+        Command::Export(arguments) => export::run(arguments, output),
         Command::Undelete(arguments) => undelete::run(arguments, output),
     }
 }

@@ -152,6 +152,9 @@ fn code(error: &anyhow::Error) -> &'static str {
     if let Some(error) = error.downcast_ref::<::actual::inventory::Error>() {
         return error.code();
     }
+    if let Some(error) = error.downcast_ref::<::actual::export::Error>() {
+        return error.code();
+    }
     let stored = match error.downcast_ref::<server::Error>() {
         Some(server::Error::Store(error)) => Some(error),
         _ => error.downcast_ref::<sync_store::Error>(),

@@ -10,6 +10,7 @@ mod cases;
 mod client;
 mod compare;
 mod damage;
+mod export;
 mod flows;
 #[path = "../e2e/hex.rs"]
 mod hex;

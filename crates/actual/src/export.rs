@@ -1,0 +1,216 @@
+//! A budget as the archive that Actual's apps import: the file that an app uploaded last, with all
+//! messages since then applied to it, as an app does that opens the budget on a new device.
+//!
+//! ```text
+//! vault ─┬─ pieces ──► key ─► archive ─► replay (SQLite, in memory) ─► archive
+//!        └─ messages ► key ───────────────┘
+//! ```
+//!
+//! # Invariants
+//! - All messages are in the archive, or there is none.
+//! - Nothing is written to a disk.
+//! - The archive has no token and names no server: the uploaded file may have both.
+//!
+//! # Not here
+//! - Migrations of the budget's tables, which the apps have: messages for a column that the file
+//!   lacks are an error.
+
+mod archive;
+mod key;
+mod replay;
+
+use bytes::Bytes;
+use crdt::Timestamp;
+use prost::Message as _;
+use serde_json::{Map, Value};
+use sync_store::{BlobId, PieceId};
+use tokio::runtime::Handle;
+
+use self::archive::BudgetArchive;
+use self::key::{AppKey, EncryptedData};
+use self::replay::{CellMessage, Replay};
+use crate::content::{self, DamagedContent};
+use crate::gateway::PIECE_BYTES;
+use crate::inventory::StoredBudget;
+use crate::record::BudgetFile;
+use crate::since;
+
+/// Messages, and bytes of their contents, that are in memory at one time.
+const PAGE_COUNT_MAX: usize = 10_000;
+const PAGE_BYTES_MAX: usize = 1 << 20;
+/// What a budget's metadata says of one server and one device: another one has its own.
+const METADATA_OF_A_DEVICE: [&str; 6] =
+    ["cloudFileId", "encryptKeyId", "groupId", "lastSyncedTimestamp", "lastUploaded", "userId"];
+
+/// Why a budget cannot be exported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file was lost before the import.
+    #[error("it has no file yet: an app that has the budget uploads it, by Reset sync")]
+    NoFile,
+    /// No password was given.
+    #[error("the apps encrypt it, with a password of its own")]
+    Encrypted,
+    /// Not the password that the apps' key is made from.
+    #[error("this is not the password that the apps encrypt it with")]
+    WrongKeyPassword,
+    /// More than any app imports.
+    #[error("unpacked it is larger than {} MiB, and no app imports that", archive::BYTES_MAX >> 20)]
+    TooLarge,
+    /// An app with later migrations made changes after the last upload.
+    #[error(
+        "there are changes of {column}, which its file does not have: they were made by a newer \
+         app. Open the budget in that app, and choose Reset sync, which uploads it anew"
+    )]
+    NewerApp {
+        /// Table and column.
+        column: String,
+    },
+    /// The file or a message is not what apps make.
+    #[error("{0}")]
+    Damaged(String),
+    /// An app uploaded the file anew meanwhile.
+    #[error("an app uploaded it while it was read: export it again")]
+    Changed,
+    /// A vault refused.
+    #[error(transparent)]
+    Store(#[from] sync_store::Error),
+}
+
+impl Error {
+    /// The code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoFile => "no_file",
+            Self::Encrypted => "encrypted",
+            Self::WrongKeyPassword => "wrong_password",
+            Self::TooLarge => "too_large",
+            Self::NewerApp { .. } => "newer_app",
+            Self::Damaged(_) => "damaged",
+            Self::Changed => "busy",
+            Self::Store(_) => "failed",
+        }
+    }
+
+    fn damaged(what: &str, why: impl std::fmt::Display) -> Self {
+        Self::Damaged(format!("{what}: {why}"))
+    }
+}
+
+impl From<DamagedContent> for Error {
+    fn from(damaged: DamagedContent) -> Self {
+        Self::Damaged(damaged.to_string())
+    }
+}
+
+/// A budget that can be imported.
+pub struct ExportedBudget {
+    /// A ZIP archive.
+    pub archive: Vec<u8>,
+    /// What the apps call it.
+    pub name: Option<String>,
+    /// Messages that the uploaded file did not have.
+    pub messages_count: u64,
+}
+
+impl StoredBudget {
+    /// Whether [`Self::export`] needs the password that the apps encrypt the budget with.
+    pub fn is_encrypted(&self) -> bool {
+        self.budget.encrypt_meta.is_some() || self.budget.key.id.is_some()
+    }
+
+    /// Makes the archive; blocks. `password` is the one that the apps encrypt with.
+    pub fn export(
+        &self,
+        runtime: &Handle,
+        password: Option<&str>,
+    ) -> Result<ExportedBudget, Error> {
+        let file = self.budget.file.ok_or(Error::NoFile)?;
+        let key = match password {
+            _ if !self.is_encrypted() => None,
+            Some(password) => Some(AppKey::from_password(&self.budget.key, password)?),
+            None => return Err(Error::Encrypted),
+        };
+        let mut uploaded = runtime.block_on(self.read_file(file))?;
+        if let Some(meta) = &self.budget.encrypt_meta {
+            uploaded = key.as_ref().ok_or(Error::Encrypted)?.open_file(meta, uploaded)?;
+        }
+        let BudgetArchive { database, mut metadata } = BudgetArchive::read(&uploaded)?;
+        drop(uploaded);
+        let mut replay = Replay::open(database)?;
+        runtime.block_on(self.replay(&mut replay, key.as_ref()))?;
+        let replayed = replay.finish()?;
+        metadata.extend(replayed.preferences);
+        make_portable(&mut metadata);
+        let name = metadata.get("budgetName").and_then(Value::as_str).map(str::to_owned);
+        let messages_count = replayed.messages_count;
+        let archive = BudgetArchive { database: replayed.database, metadata }.write()?;
+        Ok(ExportedBudget { archive, name, messages_count })
+    }
+
+    async fn read_file(&self, file: BudgetFile) -> Result<Vec<u8>, Error> {
+        let blob = BlobId::new(file.blob).ok_or(Error::NoFile)?;
+        let bytes = usize::try_from(file.bytes).or(Err(Error::TooLarge))?;
+        let mut whole = Vec::with_capacity(bytes);
+        for number in 0..bytes.div_ceil(PIECE_BYTES) {
+            let number = u32::try_from(number).or(Err(Error::TooLarge))?;
+            let piece = self.vault.piece(PieceId { blob, number }).await?;
+            whole.extend_from_slice(&piece.ok_or(Error::Changed)?);
+        }
+        if whole.len() == bytes { Ok(whole) } else { Err(Error::Changed) }
+    }
+
+    async fn replay(&self, replay: &mut Replay, key: Option<&AppKey>) -> Result<(), Error> {
+        let mut next = Some(Timestamp::ZERO);
+        while let Some(start) = next {
+            let cursor = self.recorded.cursor;
+            let page = self.vault.since(start, cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?;
+            for message in &page {
+                let (is_encrypted, content) = content::unpack(&message.content)?;
+                let change = decode(is_encrypted, content, key)?;
+                replay.apply(message.timestamp, &change)?;
+            }
+            next = page.last().and_then(|last| since::following(last.timestamp));
+        }
+        Ok(())
+    }
+}
+
+fn decode(is_encrypted: bool, content: Bytes, key: Option<&AppKey>) -> Result<CellMessage, Error> {
+    let damaged = |why| Error::damaged("a change that an app made", why);
+    if !is_encrypted {
+        return CellMessage::decode(content).map_err(damaged);
+    }
+    let sealed = EncryptedData::decode(content).map_err(damaged)?;
+    let opened = key.ok_or(Error::Encrypted)?.open(sealed)?;
+    CellMessage::decode(&opened[..]).map_err(damaged)
+}
+
+/// Metadata for any device: the one that imports it stamps with a name of its own.
+fn make_portable(metadata: &mut Map<String, Value>) {
+    for member in METADATA_OF_A_DEVICE {
+        metadata.remove(member);
+    }
+    metadata.insert("resetClock".to_owned(), Value::Bool(true));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn metadata_keeps_nothing_of_the_server_and_no_token() {
+        let mut metadata = json!({
+            "id": "Home-1", "budgetName": "Home", "cloudFileId": "f", "groupId": "g",
+            "lastUploaded": "2026-11-01", "encryptKeyId": "k", "resetClock": false,
+            "lastSyncedTimestamp": "2026", "userId": "a-token",
+        });
+        let metadata = metadata.as_object_mut().unwrap();
+        make_portable(metadata);
+        let expected = json!({"id": "Home-1", "budgetName": "Home", "resetClock": true});
+        assert_eq!(json!(metadata), expected);
+    }
+}

@@ -1,0 +1,103 @@
+//! The ZIP archive that apps upload and import: the budget's database, and what is beside it.
+
+use std::io::{Cursor, Read, Write};
+
+use serde_json::{Map, Value};
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::export::Error;
+
+/// What is in an archive, unpacked: more than this no app imports (`@actual-app/core` 26.9.0,
+/// `server/util/zip.ts`).
+pub(super) const BYTES_MAX: u64 = 500 << 20;
+
+const DATABASE: &str = "db.sqlite";
+const METADATA: &str = "metadata.json";
+
+pub(super) struct BudgetArchive {
+    /// An SQLite file.
+    pub(super) database: Vec<u8>,
+    /// A JSON object.
+    pub(super) metadata: Map<String, Value>,
+}
+
+impl BudgetArchive {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Error> {
+        let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
+        let database = entry(&mut archive, DATABASE)?;
+        let metadata = entry(&mut archive, METADATA)?;
+        let metadata = serde_json::from_slice(&metadata);
+        let metadata = metadata.map_err(|why| Error::damaged("its file's metadata", why))?;
+        Ok(Self { database, metadata })
+    }
+
+    pub(super) fn write(self) -> Result<Vec<u8>, Error> {
+        let metadata = Value::Object(self.metadata).to_string().into_bytes();
+        if (self.database.len() + metadata.len()) as u64 > BYTES_MAX {
+            return Err(Error::TooLarge);
+        }
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, content) in [(DATABASE, self.database), (METADATA, metadata)] {
+            archive.start_file(name, options).map_err(damaged)?;
+            archive.write_all(&content).map_err(|why| damaged(why.into()))?;
+        }
+        Ok(archive.finish().map_err(damaged)?.into_inner())
+    }
+}
+
+fn damaged(why: ZipError) -> Error {
+    Error::damaged("its file is no archive of an app", why)
+}
+
+/// What an entry unpacks to, whatever it says of its length.
+fn entry(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>, Error> {
+    let entry = archive.by_name(name).map_err(damaged)?;
+    let mut content = Vec::new();
+    let read = entry.take(BYTES_MAX + 1).read_to_end(&mut content);
+    read.map_err(|why| damaged(why.into()))?;
+    if content.len() as u64 > BYTES_MAX { Err(Error::TooLarge) } else { Ok(content) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, content) in entries {
+            archive.start_file(*name, SimpleFileOptions::default()).unwrap();
+            archive.write_all(content).unwrap();
+        }
+        archive.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn an_archive_round_trips() {
+        let metadata = json!({"id": "Home-1"}).as_object().unwrap().clone();
+        let database = vec![7; 100_000];
+        let written = BudgetArchive { database, metadata }.write().unwrap();
+        assert!(written.len() < 10_000, "it is compressed");
+        let read = BudgetArchive::read(&written).unwrap();
+        assert_eq!(
+            (read.database, json!(read.metadata)),
+            (vec![7; 100_000], json!({"id": "Home-1"}))
+        );
+    }
+
+    #[test]
+    fn what_no_app_has_made_is_refused() {
+        for bytes in [
+            b"no archive".to_vec(),
+            archive(&[(DATABASE, b"x")]),
+            archive(&[(METADATA, b"{}")]),
+            archive(&[(DATABASE, b"x"), (METADATA, b"[]")]),
+        ] {
+            assert!(matches!(BudgetArchive::read(&bytes), Err(Error::Damaged(_))));
+        }
+    }
+}
