@@ -155,6 +155,9 @@ fn code(error: &anyhow::Error) -> &'static str {
     if let Some(error) = error.downcast_ref::<::actual::export::Error>() {
         return error.code();
     }
+    if let Some(server::Error::Tls(_)) = error.downcast_ref() {
+        return "invalid_certificate";
+    }
     let stored = match error.downcast_ref::<server::Error>() {
         Some(server::Error::Store(error)) => Some(error),
         _ => error.downcast_ref::<sync_store::Error>(),

@@ -14,7 +14,7 @@ use accounts::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
 use anyhow::ensure;
 use clap::{Args, value_parser};
 use serde_json::json;
-use server::{AdminToken, Config, Origin, Server, TrustedProxy};
+use server::{AdminToken, Config, Origin, Server, TlsFiles, TrustedProxy};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::Targets;
 
@@ -33,12 +33,19 @@ pub(crate) use settings::LayeredArguments;
                         warren serve --allow-origin https://app.example\n  \
                         warren serve --actual 127.0.0.1:5006 --actual-web package/build\n  \
                         warren serve --config /etc/warren.toml\n\n\
-                        Put a TLS-terminating proxy in front where the network is not yours."
+                        Where the network is not yours, speak TLS (--tls-cert), or put a proxy in front."
 )]
 pub(crate) struct Arguments {
     /// Where to listen; port 0 lets the system choose.
     #[arg(long, default_value = "127.0.0.1:4600", value_name = "ADDRESS")]
     listen: SocketAddr,
+    /// Speak TLS with the certificate in this PEM file, followed by those that lead to one that
+    /// clients know; read anew when it changes.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// The directory of accounts and vaults; made if it is not there.
     #[arg(long, default_value = "./data", value_name = "DIR")]
     data: PathBuf,
@@ -123,7 +130,7 @@ pub(crate) fn run(layered: &LayeredArguments, output: Output) -> anyhow::Result<
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut server = Server::bind(config).await?;
-        let address = format!("http://{}", server.address());
+        let address = format!("{}://{}", server.scheme(), server.address());
         let actual = actual.add_to(&mut server).await?;
         output.line(format_args!("Warren serves {address} with {data}; Ctrl-C stops it."));
         if let Some(actual) = &actual {
@@ -155,6 +162,10 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
     let admin_token = arguments.admin_token_file.as_deref().map(first_line).transpose()?;
     let config = Config {
         listen: arguments.listen,
+        tls: arguments
+            .tls_cert
+            .zip(arguments.tls_key)
+            .map(|(certificates, key)| TlsFiles { certificates, key }),
         data: arguments.data,
         postgres: arguments.postgres.url()?,
         registration_open: arguments.open_registration,

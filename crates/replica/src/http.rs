@@ -11,6 +11,7 @@ use ureq::Agent;
 use ureq::config::ConfigBuilder;
 use ureq::http::Response;
 use ureq::http::header::CONTENT_TYPE;
+use ureq::tls::{RootCerts, TlsConfig};
 use ureq::typestate::AgentScope;
 
 use crate::error::{Error, Result};
@@ -48,7 +49,10 @@ impl Http {
     }
 
     fn build(server: &str, configure: impl FnOnce(Builder) -> Builder) -> Self {
+        // Those that the machine trusts: a small server's certificate may be its owner's own.
+        let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
         let config = Agent::config_builder()
+            .tls_config(tls)
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .http_status_as_error(false)
             .user_agent(concat!("warren/", env!("CARGO_PKG_VERSION")));

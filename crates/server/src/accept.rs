@@ -6,6 +6,7 @@
 //! - After `shutdown` no connection and no further request is taken; those under way are answered,
 //!   for at most [`SHUTDOWN_MAX`].
 
+use std::error::Error;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,7 +20,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 use tower::ServiceExt;
 
 use crate::admission::connections::Place;
@@ -27,6 +30,7 @@ use crate::app::App;
 use crate::extract::Peer;
 use crate::gateway::Address;
 use crate::socket::{self, Socket};
+use crate::tls;
 
 /// Less than the 30 seconds that orchestrators wait before they kill.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(25);
@@ -38,7 +42,7 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 /// For a connection over its network's share. It has not been read, so this may be lost on the way.
 const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
-    content-type: application/json\r\nconnection: close\r\ncontent-length: 87\r\n\r\n\
+    content-type: application/json\r\nconnection: close\r\ncontent-length: 85\r\n\r\n\
     {\"error\":{\"code\":\"busy\",\"message\":\"too many connections are open from this address\"}}";
 
 /// A socket, and what answers on it.
@@ -64,19 +68,26 @@ pub(crate) async fn serve(listener: Listener, app: &Arc<App>, shutdown: impl Fut
         match accepted {
             Ok((stream, peer)) => {
                 if !app.connections.admit(&mut place, peer, &app.proxies) {
-                    // It takes what fits its buffer, which is new, or it has gone.
-                    drop(stream.try_write(TOO_MANY_CONNECTIONS));
+                    if app.tls.is_none() {
+                        // It takes what fits its buffer, which is new, or it has gone.
+                        drop(stream.try_write(TOO_MANY_CONNECTIONS));
+                    }
                     app.metrics.connection_refused();
                     continue;
                 }
+                let idle_max = app.connections.idle_max(idle_max);
                 let mut http = http.clone();
-                http.header_read_timeout(app.connections.idle_max(idle_max));
+                http.header_read_timeout(idle_max);
                 let (app, router) = (Arc::clone(app), router.clone());
                 let watcher = graceful.watcher();
                 tokio::spawn(async move {
                     app.metrics.connected();
-                    connection(http, watcher, stream, peer, router, &app).await;
-                    app.metrics.disconnected();
+                    let counted = Arc::clone(&app);
+                    let connection = Connection { http, watcher, peer, router, app };
+                    if let Err(error) = connection.answer(stream, idle_max).await {
+                        tracing::debug!(%error, "connection");
+                    }
+                    counted.metrics.disconnected();
                     drop(place);
                 });
             }
@@ -98,29 +109,42 @@ async fn accept(socket: &TcpListener, app: &App) -> (Place, std::io::Result<(Tcp
     (place, accepted.map(|(stream, peer)| (stream, peer.ip().to_canonical())))
 }
 
-/// Answers one connection's requests until it closes.
-async fn connection(
+/// One connection, and what answers on it.
+struct Connection {
     http: http1::Builder,
     watcher: Watcher,
-    stream: TcpStream,
     peer: IpAddr,
     router: Router,
-    app: &App,
-) {
-    if let Err(error) = socket::prepare(&stream) {
-        // It was gone before it was accepted.
-        return tracing::debug!(%error, "connection");
+    app: Arc<App>,
+}
+
+type Broken = Box<dyn Error + Send + Sync>;
+
+impl Connection {
+    /// Answers requests until it closes.
+    async fn answer(self, stream: TcpStream, handshake_max: Duration) -> Result<(), Broken> {
+        // It may have gone before it was accepted.
+        socket::prepare(&stream)?;
+        let is_refused = Arc::new(AtomicBool::new(false));
+        let socket = Socket::new(stream, Arc::clone(&is_refused));
+        let Some(tls) = &self.app.tls else { return self.answer_on(socket, is_refused).await };
+        let handshake = tls.acceptor().await.accept(socket);
+        let stream = timeout(handshake_max, handshake).await.map_err(|_| tls::timed_out())??;
+        self.answer_on(stream, is_refused).await
     }
-    let is_refused = Arc::new(AtomicBool::new(false));
-    let socket = Socket::new(stream, Arc::clone(&is_refused));
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        let address = app.proxies.client(peer, request.headers());
-        request.extensions_mut().insert(Address(address));
-        request.extensions_mut().insert(Peer { address, is_refused: Arc::clone(&is_refused) });
-        router.clone().oneshot(request)
-    });
-    let connection = http.serve_connection(TokioIo::new(socket), service);
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "connection");
+
+    async fn answer_on(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+        is_refused: Arc<AtomicBool>,
+    ) -> Result<(), Broken> {
+        let Self { http, watcher, peer, router, app } = self;
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let address = app.proxies.client(peer, request.headers());
+            request.extensions_mut().insert(Address(address));
+            request.extensions_mut().insert(Peer { address, is_refused: Arc::clone(&is_refused) });
+            router.clone().oneshot(request)
+        });
+        Ok(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await?)
     }
 }

@@ -27,6 +27,7 @@ use crate::error::{Overload, Refusal, Result};
 use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 use crate::site::Site;
+use crate::tls::Tls;
 
 /// What is kept free on the disk of the data directory: enough for the checkpoint of a long WAL.
 const RESERVE_BYTES: u64 = 16 << 20;
@@ -46,6 +47,8 @@ pub(crate) struct App {
     /// On all listeners together.
     pub(crate) connections: Connections,
     pub(crate) proxies: Proxies,
+    /// Of all listeners, if they speak TLS.
+    pub(crate) tls: Option<Arc<Tls>>,
     memory: Memory,
     comparisons: Arc<Turns<AccountId>>,
     /// Last: given back when all else is closed.
@@ -55,6 +58,7 @@ pub(crate) struct App {
 impl App {
     /// `postgres` has the vaults, if the configuration names one.
     pub(crate) fn open(config: Config, postgres: Option<Postgres>) -> Result<Self> {
+        let tls = config.tls.clone().map(Tls::load).transpose()?.map(Arc::new);
         let lock = DataLock::take(&config.data, "warren serve")?;
         let databases = Arc::new(Databases::start(config.databases)?);
         databases.keep_reserve(config.data.join("reserve"), RESERVE_BYTES)?;
@@ -76,6 +80,7 @@ impl App {
             logins: Logins::new(cores),
             connections: Connections::new(config.connections_max),
             proxies: Proxies::new(config.trusted_proxies.clone()),
+            tls,
             memory: Memory::new(config.memory_bytes_max),
             comparisons: Turns::new(cores, "too many comparisons are under way"),
             config,

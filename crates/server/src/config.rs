@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use crate::admission::proxies::TrustedProxy;
 use crate::origin::Origin;
 use crate::site::Asset;
+use crate::tls::TlsFiles;
 
 /// Warren's port, unless told otherwise.
 const PORT: u16 = 4600;
@@ -20,6 +21,8 @@ const PORT: u16 = 4600;
 pub struct Config {
     /// Where to listen; port 0 lets the system choose.
     pub listen: SocketAddr,
+    /// The certificate with which all listeners speak TLS; without it they speak plain HTTP.
+    pub tls: Option<TlsFiles>,
     /// The directory of the accounts and vaults.
     pub data: PathBuf,
     /// The PostgreSQL database that has the vaults instead. May hold a password.
@@ -64,6 +67,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)),
+            tls: None,
             data: PathBuf::from("data"),
             postgres: None,
             registration_open: false,

@@ -16,6 +16,7 @@ use protocol::ErrorCode;
 
 use crate::admission::body::BodyError;
 use crate::admission::throttle::TooManyAttempts;
+use crate::tls::TlsError;
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -26,6 +27,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     #[error("cannot listen on {address}: {source}")]
     Listen { address: SocketAddr, source: std::io::Error },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error(transparent)]
     Accounts(#[from] accounts::Error),
     #[error(transparent)]

@@ -35,6 +35,7 @@ mod router;
 mod site;
 mod socket;
 pub mod stream;
+mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -56,6 +57,7 @@ pub use crate::error::{Error, Overload, Result};
 pub use crate::gateway::{Address, Gateway, Place, Services, Unread};
 pub use crate::origin::{InvalidOrigin, Origin};
 pub use crate::site::Asset;
+pub use crate::tls::{TlsError, TlsFiles};
 
 /// A server that listens, and answers once it runs.
 pub struct Server {
@@ -102,6 +104,11 @@ impl Server {
     /// Where it listens: the port that was given, or the one that the system chose for port 0.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// `http` or `https`, on every listener.
+    pub fn scheme(&self) -> &'static str {
+        if self.app.tls.is_some() { "https" } else { "http" }
     }
 
     /// Answers requests until `shutdown` is ready, then finishes those that it has taken, and

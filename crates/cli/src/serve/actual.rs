@@ -87,6 +87,6 @@ impl Actual {
         let path = if place == Place::Path(PATH) { PATH } else { "" };
         let gateway = Gateway { router, place, idle_max: IDLE_MAX };
         let address = server.add_gateway(gateway).await?;
-        Ok(Some(format!("http://{address}{path}")))
+        Ok(Some(format!("{}://{address}{path}", server.scheme())))
     }
 }

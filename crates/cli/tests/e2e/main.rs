@@ -39,5 +39,6 @@ mod settings;
 mod story;
 mod support;
 mod terminal;
+mod tls;
 mod tune;
 mod vacuum;

@@ -1,0 +1,140 @@
+//! TLS: the certificate that connections are answered with, read anew when its files change.
+//!
+//! # Invariants
+//! - Files that cannot be used leave the certificate that is in use, and are told once.
+//! - The files are looked at once a second at most, and never on an async thread.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+use crate::app::detached;
+use crate::clock;
+
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Where a certificate and its key are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate, and those that lead to one that clients know, in PEM (RFC 7468).
+    pub certificates: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
+}
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("{}: {source}", .path.display())]
+    Pem { path: PathBuf, source: rustls::pki_types::pem::Error },
+    #[error("{} has no certificate", .path.display())]
+    NoCertificate { path: PathBuf },
+    #[error("{} and {}: {source}", .files.certificates.display(), .files.key.display())]
+    Unusable { files: TlsFiles, source: rustls::Error },
+}
+
+/// The certificate that is in use.
+pub(crate) struct Tls {
+    files: TlsFiles,
+    config: RwLock<Arc<ServerConfig>>,
+    looked: Mutex<Looked>,
+}
+
+/// What was there when the files were last looked at.
+struct Looked {
+    at: Instant,
+    versions: [Option<Version>; 2],
+}
+
+/// When a file was changed, and its size.
+type Version = (SystemTime, u64);
+
+impl Tls {
+    pub(crate) fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        // Before they are read: what changes meanwhile is read again.
+        let versions = files.versions();
+        let config = RwLock::new(Arc::new(files.read()?));
+        Ok(Self { files, config, looked: Mutex::new(Looked { at: clock::now(), versions }) })
+    }
+
+    /// What answers a new connection.
+    pub(crate) async fn acceptor(self: &Arc<Self>) -> TlsAcceptor {
+        if self.is_time_to_look() {
+            let this = Arc::clone(self);
+            // Where the server is stopping, what is there will do.
+            detached(move || this.look()).await.unwrap_or_default();
+        }
+        let config = self.config.read().expect("no code panics while it holds this lock");
+        TlsAcceptor::from(Arc::clone(&config))
+    }
+
+    fn is_time_to_look(&self) -> bool {
+        let mut looked = self.looked.lock().expect("no code panics while it holds this lock");
+        let (now, last) = (clock::now(), looked.at);
+        let is_time = now.duration_since(last) >= LOOK_INTERVAL;
+        if is_time {
+            looked.at = now;
+        }
+        is_time
+    }
+
+    fn look(&self) {
+        let versions = self.files.versions();
+        {
+            let mut looked = self.looked.lock().expect("no code panics while it holds this lock");
+            if looked.versions == versions {
+                return;
+            }
+            looked.versions = versions;
+        }
+        match self.files.read() {
+            Ok(config) => {
+                *self.config.write().expect("no code panics while it holds this lock") =
+                    Arc::new(config);
+                tracing::info!("the TLS certificate was read anew");
+            }
+            Err(error) => tracing::error!(%error, "the TLS certificate stays as it was"),
+        }
+    }
+}
+
+impl TlsFiles {
+    fn versions(&self) -> [Option<Version>; 2] {
+        [&self.certificates, &self.key].map(|path| {
+            let version = |metadata: fs::Metadata| Ok((metadata.modified()?, metadata.len()));
+            fs::metadata(path).and_then(version).ok() as Option<Version>
+        })
+    }
+
+    fn read(&self) -> Result<ServerConfig, TlsError> {
+        let Self { certificates: path, key } = self;
+        let pem = |path: &PathBuf, source| TlsError::Pem { path: path.clone(), source };
+        let chain = CertificateDer::pem_file_iter(path).map_err(|source| pem(path, source))?;
+        let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(|source| pem(path, source))?;
+        if chain.is_empty() {
+            return Err(TlsError::NoCertificate { path: path.clone() });
+        }
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|source| pem(key, source))?;
+        let unusable = |source| TlsError::Unusable { files: self.clone(), source };
+        let provider = Arc::new(ring::default_provider());
+        let versions = ServerConfig::builder_with_provider(provider);
+        let versions = versions.with_safe_default_protocol_versions().map_err(unusable)?;
+        let certified = versions.with_no_client_auth().with_single_cert(chain, key);
+        let mut config = certified.map_err(unusable)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+/// A handshake took too long.
+pub(crate) fn timed_out() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "no handshake")
+}
