@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = protocol::BODY_BYTES_MAX, value_name = "BYTES")]
     body_bytes_max: usize,
     /// MiB of all requests' bodies and answers in memory at one time; an account may have an eighth
-    /// of them, and an address a quarter [default: 512, or four times the largest request]
+    /// of them, and an address half [default: 512, or four times the largest request]
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<usize>,
     /// Seconds for a request's head to arrive, and then for a short body; a long one has a second
@@ -192,7 +192,7 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
 }
 
 /// Bytes of bodies and answers in memory: what was asked for, which the largest request must fit
-/// into four times, as one address has a quarter.
+/// into four times, and so twice into what one address has.
 fn memory(asked_mib: Option<usize>, default: usize, largest: usize) -> anyhow::Result<usize> {
     let least = largest.saturating_mul(4);
     let Some(mib) = asked_mib else { return Ok(default.max(least)) };

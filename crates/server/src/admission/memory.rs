@@ -8,7 +8,7 @@
 //!
 //! # Invariants
 //! - All rooms together have at most the bytes that were given to [`Memory::new`].
-//! - One account has at most an eighth of them, and one network a quarter.
+//! - One account has at most an eighth of them, and one network half.
 //! - Nobody who holds something waits for more for longer than [`GROWTH_WAIT_MAX`]: of those who
 //!   keep each other waiting, some give up.
 
@@ -27,11 +27,11 @@ use crate::admission::shares::Shares;
 use crate::error::Overload;
 
 const SHARES_OF_ACCOUNT: usize = 8;
-const SHARES_OF_NETWORK: usize = 4;
+const SHARES_OF_NETWORK: usize = 2;
 
-/// How long a request waits for its first room, as long as for a turn.
-const WAIT_MAX: Duration = Duration::from_secs(20);
-const GROWTH_WAIT_MAX: Duration = Duration::from_secs(5);
+/// How long a request waits for its first room: half as long as a device waits for an answer.
+const WAIT_MAX: Duration = Duration::from_mins(1);
+const GROWTH_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// A page is there as messages, then encoded, which for JSON takes a third more, both for a moment.
 const PAGE_COST: usize = 3;
@@ -251,11 +251,11 @@ mod tests {
     async fn one_network_leaves_room_for_others() {
         let memory = Memory::new(64 * MIB);
         let (mut greedy, mut more) = (memory.room(holder(1)), memory.room(holder(1)));
-        greedy.grow_to(16 * MIB).await.unwrap();
+        greedy.grow_to(32 * MIB).await.unwrap();
         assert_eq!(more.grow_to(MIB).await, Err(BUSY));
         let mut other = memory.room(holder(2));
         other.grow_to(16 * MIB).await.unwrap();
-        assert_eq!(free(&memory), 32);
+        assert_eq!(free(&memory), 16);
         drop((greedy, more, other));
         assert_eq!(free(&memory), 64);
     }
@@ -280,13 +280,13 @@ mod tests {
     async fn a_page_is_as_large_as_there_is_room_for() {
         let memory = Memory::new(64 * MIB);
         let mut first = memory.room(holder(1));
-        assert_eq!(first.take_page(4 * MIB, MIB).await, Ok(4 * MIB));
+        assert_eq!(first.take_page(8 * MIB, MIB).await, Ok(8 * MIB));
         let mut second = memory.room(holder(1));
-        assert_eq!(second.take_page(4 * MIB, MIB).await, Ok(MIB));
-        assert!(!second.covers_page(2 * MIB));
+        assert_eq!(second.take_page(8 * MIB, MIB).await, Ok(MIB));
+        assert!(!second.covers_page(4 * MIB));
         let sent = first.keep(vec![0; 5]);
-        assert!(second.covers_page(2 * MIB));
-        assert_eq!(second.take_page(4 * MIB, MIB).await, Ok(4 * MIB));
+        assert!(second.covers_page(4 * MIB));
+        assert_eq!(second.take_page(8 * MIB, MIB).await, Ok(8 * MIB));
         drop((sent, second));
         assert_eq!(free(&memory), 64);
     }
