@@ -158,9 +158,10 @@ test("a revoked device says so, keeps its changes, and sends them after a sign-i
   assert.deepEqual(devices.map(({ name }) => name), ["two"]);
 });
 
-test("a password is changed; the old one is refused, and devices stay", async () => {
+test("a password is changed; the old one is refused, and devices stay or go", async () => {
   const login = await here.server.account("password");
   const page = await signedIn(login, "one");
+  const other = await signedIn(login, "two");
   await page.evaluate(
     (password) => db.changePassword({ password, newPassword: "another password" }),
     PASSWORD,
@@ -175,6 +176,14 @@ test("a password is changed; the old one is refused, and devices stay", async ()
   );
   assert.equal(refused, "wrong_password");
   assert.equal((await page.evaluate(() => db.sync())).equal, true);
+  assert.equal((await other.evaluate(() => db.sync())).equal, true);
+  await page.evaluate(
+    (newPassword) =>
+      db.changePassword({ password: "another password", newPassword, revokeOthers: true }),
+    PASSWORD,
+  );
+  const devices = await page.evaluate(() => db.devices());
+  assert.deepEqual(devices.map(({ name }) => name), ["one"]);
 });
 
 const SECRET = "nobody may read this";

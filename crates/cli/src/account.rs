@@ -65,9 +65,10 @@ pub(crate) struct Remove {
     place: Place,
 }
 
-/// Change an account's password. Devices stay signed in.
+/// Change an account's password. Devices stay signed in, unless they are revoked with it.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren account password ada\n  \
+                        warren account password ada --revoke-devices\n  \
                         warren account password ada --password-file old.txt --new-password-file new.txt")]
 pub(crate) struct Change {
     login: String,
@@ -76,8 +77,11 @@ pub(crate) struct Change {
     /// Read the new password from the first line of this file.
     #[arg(long, value_name = "FILE")]
     new_password_file: Option<PathBuf>,
+    /// Revoke all of the account's devices: whoever holds one has to sign in with the new password.
+    #[arg(long)]
+    revoke_devices: bool,
     #[command(flatten)]
-    data: Data,
+    place: Place,
 }
 
 /// The data directory.
@@ -268,8 +272,20 @@ fn change(arguments: &Change, output: Output) -> anyhow::Result<()> {
     let old = Password::parse_any_length(arguments.password.read("Present password: ")?)?;
     let new = arguments.new_password_file.as_deref();
     let new = Password::parse(password::read_new(new, "New password: ")?)?;
-    let house = House::of_accounts(&arguments.data)?;
-    house.accounts.change_password(&login, &old, &new)?;
+    let house = House::open(&arguments.place)?;
+    let revoked = if arguments.revoke_devices {
+        let unlocked = house.accounts.unlock(&login, &old)?;
+        let revoked = house.accounts.replace_password(&unlocked, &new, None)?;
+        let count = revoked.len();
+        house.wait(house.vaults.open(&unlocked)?.remove_clients(revoked))?;
+        count
+    } else {
+        house.accounts.change_password(&login, &old, &new)?;
+        0
+    };
     output.line(format_args!("changed the password of {login}"));
-    output.value(&json!({"login": login.as_str()}))
+    if arguments.revoke_devices {
+        output.line(format_args!("revoked {revoked} devices"));
+    }
+    output.value(&json!({"login": login.as_str(), "revoked": revoked}))
 }

@@ -21,6 +21,6 @@ pub(crate) fn run(arguments: &Completions, output: Output) -> anyhow::Result<()>
     let mut command = crate::Arguments::command();
     clap_complete::generate(arguments.shell, &mut command, "warren", &mut script);
     let script = String::from_utf8(script)?;
-    output.line(format_args!("{}", script.trim_end()));
+    output.text(format_args!("{}", script.trim_end()));
     output.value(&json!({"shell": arguments.shell.to_string(), "script": script}))
 }

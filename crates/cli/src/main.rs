@@ -55,10 +55,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let error = serve::settings::name_variable(error);
-            return output::report_usage(&error, Arguments::command());
-        }
+        Err(error) => return output::report_usage(&error, Arguments::command()),
     };
     let output = Output { json: arguments.json };
     let command = arguments.command;

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Man, output: Output) -> anyhow::Result<()> {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;
         let page = String::from_utf8(page)?;
-        output.line(format_args!("{}", page.trim_end()));
+        output.text(format_args!("{}", page.trim_end()));
         return output.value(&json!({"page": page}));
     };
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

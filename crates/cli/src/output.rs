@@ -21,7 +21,7 @@ use serde_json::json;
 use time::OffsetDateTime;
 
 pub(crate) use self::visible::Visible;
-use crate::serve::settings::InvalidSettings;
+use crate::serve::settings::{InvalidSettings, name_variable};
 
 /// Below the list of commands: the way from nothing to two files in step.
 pub(crate) const START: &str = "Example:
@@ -123,6 +123,7 @@ pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
     // colours. So it is made again without colours.
     let command = command.styles(Styles::plain());
     if let Err(plain) = command.try_get_matches_from(std::env::args_os()) {
+        let plain = name_variable(plain);
         print_error(&Visible::text(plain.render().ansi().to_string().trim_end()));
     }
     status

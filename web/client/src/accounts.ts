@@ -1,5 +1,5 @@
 /** The calls about accounts and devices: JSON over HTTP, Format 3. */
-import { WarrenError, type Device } from "./api.js";
+import { WarrenError, type Device, type PasswordChange } from "./api.js";
 import { failure } from "./errors.js";
 import { toDevice, type ClientJson } from "./json.js";
 
@@ -14,7 +14,7 @@ export interface Remote {
 interface Request {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
-  readonly body?: Readonly<Record<string, string>>;
+  readonly body?: Readonly<Record<string, string | boolean>>;
 }
 
 export async function makeAccount(server: string, login: string, password: string): Promise<void> {
@@ -23,12 +23,13 @@ export async function makeAccount(server: string, login: string, password: strin
 }
 
 export async function changePassword(
-  server: string,
-  change: { readonly login: string; readonly password: string; readonly newPassword: string },
+  remote: Remote,
+  change: PasswordChange & { readonly login: string },
 ): Promise<void> {
-  const { login, password, newPassword } = change;
-  const body = { login, password, new_password: newPassword };
-  await ask({ server }, { method: "PUT", path: "/v1/accounts/password", body });
+  const { login, password, newPassword, revokeOthers = false } = change;
+  const body = { login, password, new_password: newPassword, revoke_others: revokeOthers };
+  // The device that asks is the one that stays.
+  await ask(remote, { method: "PUT", path: "/v1/accounts/password", body });
 }
 
 export async function listDevices(remote: Remote): Promise<Device[]> {

@@ -103,8 +103,8 @@ function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
         syncing.signedOut();
       }),
     changePassword: async ({ given }) => {
-      const { server, login } = account(file);
-      await changePassword(server, { login, ...given });
+      const { login, ...remote } = account(file);
+      await changePassword(remote, { login, ...given });
     },
     devices: () => listDevices(account(file)),
     revoke: ({ given }) => revokeDevice(account(file), given.deviceId),

@@ -137,6 +137,8 @@ export interface NewAccount extends Credentials {
 export interface PasswordChange {
   readonly password: string;
   readonly newPassword: string;
+  /** Ends every other device of the account. */
+  readonly revokeOthers?: boolean;
 }
 
 export interface SyncOptions {

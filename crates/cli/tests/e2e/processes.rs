@@ -155,7 +155,13 @@ impl Server {
 
     /// What `GET` of a path answers.
     pub(crate) fn get(&self, path: &str) -> String {
-        let mut answer = ureq::get(format!("{}{path}", self.address)).call().unwrap();
+        self.get_as(path, "nobody")
+    }
+
+    /// The same, with a token.
+    pub(crate) fn get_as(&self, path: &str, token: &str) -> String {
+        let request = ureq::get(format!("{}{path}", self.address));
+        let mut answer = request.header("authorization", format!("Bearer {token}")).call().unwrap();
         let mut text = String::new();
         answer.body_mut().as_reader().read_to_string(&mut text).unwrap();
         text

@@ -173,7 +173,7 @@ fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
 /// How many calls the server has answered with success, by method and route, as it counts them
 /// itself.
 fn successes(server: &Server, calls: &[(&str, &str)]) -> Vec<u64> {
-    let metrics = server.get("/metrics");
+    let metrics = server.get_as("/metrics", ADMIN);
     assert!(!metrics.contains("status=\"5"), "{metrics}");
     let count = |(method, route): &(&str, &str)| {
         let label =
