@@ -142,8 +142,8 @@ fn making_accounts_keeps_nobody_from_logging_in() {
         check_logins(&target, "ada", address(2), "accounts without end, from home");
         check_logins(&target, "ada", address(3), "accounts without end, from a new network");
     });
+    assert!(number.into_inner() > 10, "the attack was none");
     // One address makes no more than it may.
-    assert!(number.into_inner() > 60, "the attack was none");
     let made = target.accounts_count();
     assert!(made < 100, "{made} accounts");
 }

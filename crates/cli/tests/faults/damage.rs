@@ -85,7 +85,8 @@ impl Rig {
 
     fn metric(&self, name: &str) -> u64 {
         let url = format!("{}/metrics", self.server().address);
-        let text = String::from_utf8(send("GET", &url, &[], &[]).unwrap().body).unwrap();
+        let operator = [("authorization", &*format!("Bearer {ADMIN}"))];
+        let text = String::from_utf8(send("GET", &url, &operator, &[]).unwrap().body).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
         line.unwrap().parse().unwrap()
     }

@@ -91,7 +91,8 @@ impl Incoming {
         // The system gives memory as it is written to; so a long body is not moved while it grows.
         let mut bytes = BytesMut::with_capacity(promised);
         while let Some(data) = self.next().await? {
-            let step = (bytes.len() + data.len()).next_multiple_of(STEP_BYTES);
+            // No more than is promised: there is nothing left of the account's where all of it is.
+            let step = (bytes.len() + data.len()).next_multiple_of(STEP_BYTES).min(promised);
             room.grow_to(step).await?;
             bytes.extend_from_slice(&data);
         }
@@ -105,5 +106,46 @@ impl Incoming {
             wait_max += Duration::from_secs(1) * bytes / BYTES_PER_SECOND_MIN;
         }
         wait_max.saturating_sub(self.waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use accounts::AccountId;
+
+    use super::*;
+    use crate::admission::memory::{Holder, Memory};
+    use crate::stream;
+
+    const LIMITS: BodyLimits =
+        BodyLimits { bytes_max: 1 << 20, wait_max: Duration::from_secs(30), is_long: true };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_takes_no_more_of_its_account_than_it_has_promised() {
+        let memory = Memory::new(1 << 20);
+        let ada = Holder::of_account(AccountId::for_tests(1), [127, 0, 0, 1].into());
+        let mut others = memory.room(ada);
+        others.promise(127 << 10).await.unwrap();
+        let body = Incoming::new(Body::from(vec![7; 1 << 10]), LIMITS);
+        assert_eq!(body.whole(&mut memory.room(ada)).await.unwrap().len(), 1 << 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sender_who_keeps_the_server_waiting_is_given_up() {
+        let mut senders = Vec::new();
+        let mut silent = || {
+            let (sender, receiver) = tokio::sync::mpsc::channel(1);
+            senders.push(sender);
+            stream::body(receiver)
+        };
+        let begun = Instant::now();
+        let mut body = Incoming::new(silent(), LIMITS);
+        assert!(matches!(body.next().await, Err(BodyError::Timeout)));
+        assert_eq!(begun.elapsed(), LIMITS.wait_max);
+        // What has come gives a long body more time.
+        let mut body = Incoming::new(silent(), LIMITS);
+        body.received = 5 * BYTES_PER_SECOND_MIN as usize;
+        assert!(matches!(body.next().await, Err(BodyError::Timeout)));
+        assert_eq!(begun.elapsed(), 2 * LIMITS.wait_max + Duration::from_secs(5));
     }
 }
