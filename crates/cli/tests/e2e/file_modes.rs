@@ -82,11 +82,14 @@ pub(crate) fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().mode() & 0o7777
 }
 
-/// `warren …` in a folder, under the usual umask. A shell in between, because a test must not set
-/// its own, which is every thread's.
+/// `warren …` in a folder, under the usual umask, and interrupted by SIGINT also where the tests run
+/// in the background. A shell in between, because a test must not set its own, which is every
+/// thread's.
 fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new("sh");
-    command.args(["-c", "umask 022 && exec \"$0\" \"$@\"", WARREN]).args(words);
+    command
+        .args(["-c", "umask 022 && exec env --default-signal=INT \"$0\" \"$@\"", WARREN])
+        .args(words);
     command.current_dir(folder).stdin(Stdio::null());
     command
 }
@@ -272,7 +275,8 @@ fn a_command_that_is_interrupted_leaves_nothing_open() {
     let watch = proxy.watch(1_000_000, Then::Hold, &mut process.0);
     assert!(matches!(watch.next(), Event::Passed));
     process.signal(Signal::INT);
-    assert_eq!(process.wait().signal(), Some(Signal::INT.as_raw()));
+    let status = process.wait();
+    assert_eq!(status.signal(), Some(Signal::INT.as_raw()), "{status}");
     assert!(path.join("b.db").is_file());
     check_closed(path, "clone");
 
