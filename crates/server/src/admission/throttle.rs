@@ -108,6 +108,7 @@ pub(crate) struct Attempt {
     pub(crate) is_known: bool,
     /// Of this login from this network, before this attempt.
     pub(crate) failures_count: u64,
+    has_place: bool,
     is_over: bool,
 }
 
@@ -136,11 +137,12 @@ impl Throttle {
             of_login.map_or(0, |failures| failures.count(Limit::PER_LOGIN, now_ms));
         let known = counts.known.get_mut(&origin);
         let is_known = known.is_some();
+        let is_slowed = match of_login {
+            Some(failures) => failures.is_slowed(Limit::PER_LOGIN, now_ms),
+            None => of_network.is_slowed(self.per_network, now_ms),
+        };
+        let has_place = is_known && is_slowed;
         let wait_ms = if let Some(line) = known {
-            let is_slowed = match of_login {
-                Some(failures) => failures.is_slowed(Limit::PER_LOGIN, now_ms),
-                None => of_network.is_slowed(self.per_network, now_ms),
-            };
             if is_slowed { line.join(now_ms)? } else { 0 }
         } else {
             let of_login = of_login.map_or(0, |of| of.pause_ms(Limit::PER_LOGIN, now_ms));
@@ -156,7 +158,7 @@ impl Throttle {
         counts.by_network.put(network, of_network.plus_one(self.per_network, now_ms));
         drop(counts);
         let (throttle, wait) = (Arc::clone(self), Duration::from_millis(wait_ms));
-        Ok(Attempt { throttle, origin, wait, is_known, failures_count, is_over: false })
+        Ok(Attempt { throttle, origin, wait, is_known, failures_count, has_place, is_over: false })
     }
 
     /// Notes that an account was used from here.
@@ -209,6 +211,9 @@ impl Drop for Attempt {
             of_login.take_one_back(Limit::PER_LOGIN);
         }
         self.take_back_network(&mut counts);
+        if let Some(line) = counts.known.get_mut(&self.origin).filter(|_| self.has_place) {
+            line.leave();
+        }
     }
 }
 
@@ -225,6 +230,11 @@ impl Line {
         }
         self.next_ms = place_ms + LINE_INTERVAL_MS;
         Ok(wait_ms)
+    }
+
+    /// Who has gone before their turn gives a place back, or the line would be full of them.
+    fn leave(&mut self) {
+        self.next_ms = self.next_ms.saturating_sub(LINE_INTERVAL_MS);
     }
 }
 

@@ -133,6 +133,19 @@ fn from_a_known_network_attempts_wait_in_line_and_five_get_their_turn_within_ten
 }
 
 #[test]
+fn who_leaves_the_line_makes_room_in_it() {
+    let (throttle, ada) = (throttle(), login("ada"));
+    throttle.note(&ada, HOME);
+    for _ in 0..5 {
+        assert_eq!(fail(&throttle, &ada, HOME, START), None);
+    }
+    for _ in 0..100 {
+        drop(throttle.begin(Some(&ada), HOME, START).unwrap());
+    }
+    assert_eq!(succeed(&throttle, &ada, HOME, START), Some(0));
+}
+
+#[test]
 fn from_a_known_network_nobody_is_refused_for_others_guesses() {
     let (throttle, ada) = (throttle(), login("ada"));
     assert_eq!(succeed(&throttle, &ada, HOME, START), Some(0));
