@@ -129,7 +129,8 @@ impl Connection {
         let socket = Socket::new(stream, Arc::clone(&is_refused));
         let Some(tls) = &self.app.tls else { return self.answer_on(socket, is_refused).await };
         let handshake = tls.acceptor().await.accept(socket);
-        let stream = timeout(handshake_max, handshake).await.map_err(|_| tls::timed_out())??;
+        let stream =
+            timeout(handshake_max, handshake).await.map_err(|_elapsed| tls::timed_out())??;
         self.answer_on(stream, is_refused).await
     }
 
