@@ -57,10 +57,11 @@ test("a revoked device says so, and sends its changes after signing in again", a
   await expect(row).toHaveCount(1);
   await first.close();
 
+  await expect(second.toast).toHaveText("This device was signed out");
   await second.add("Made after the end");
-  await expect(second.pill).toHaveText("Sign in again");
+  await expect(second.pill).toHaveText("Signed out");
   await second.openSync();
-  await expect(second.page.getByTestId("sync")).toHaveText(/was revoked.*none is lost/);
+  await expect(second.page.getByTestId("sync")).toHaveText(/was signed out.*none is lost/);
   await second.close();
   await second.signIn("rita");
   await expect(second.pill).toHaveText("In step");

@@ -27,6 +27,7 @@ import { focusItems, focusQuickAdd, useKeys } from "./keys.js";
 import { usePhraseRequest } from "./sync/phrase-request.js";
 import { SyncPill } from "./sync/pill.js";
 import { problemText } from "./sync/problems.js";
+import { useSignedOutNotice } from "./sync/signed-out.js";
 import { PHONE, useLatest, useMedia, useNow, useRows } from "./ui/hooks.js";
 import { Icon } from "./ui/icons.js";
 import { Sheet } from "./ui/sheet.js";
@@ -103,6 +104,7 @@ export function App({ db }: { readonly db: Database }): JSX.Element {
   const view: View = search.trim() === "" ? place : { kind: "search", text: search };
   useEffect(() => onUpdate(setToast), []);
   usePhraseRequest(db, dialogue, show);
+  useSignedOutNotice(db, setToast, show);
 
   const wasAt = useRef(place);
   useEffect(() => {

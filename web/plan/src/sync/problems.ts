@@ -19,6 +19,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   invalid_password: "A password has at least 8 characters.",
   invalid_phrase:
     "These are not the words of a recovery phrase: check the spelling and that all 24 are there.",
+  invalid_token: "This device was signed out. Sign in again first.",
   offline: "The server cannot be reached. Check the connection and try again.",
   proxy_limit:
     "A proxy in front of the server refuses a change as too large. Its limit can be raised.",

@@ -102,8 +102,9 @@ function failed(error: ErrorInfo, status: Status): Standing {
   switch (error.code) {
     case "invalid_token":
       return bad(
-        "Sign in again",
-        "This device was revoked, so it no longer syncs. Sign in to connect it again.",
+        "Signed out",
+        "This device was signed out, so it no longer syncs. Your items stay here. Sign in to " +
+          "sync them again, with the new password if it was changed.",
         "signIn",
       );
     case "wrong_password":
