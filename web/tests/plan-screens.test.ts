@@ -1,4 +1,5 @@
 /** Every screen of Plan, in light, in dark, and on a phone. */
+import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { bed, PASSWORD } from "./harness.js";
@@ -84,9 +85,11 @@ const SYNCED: typeof SCREENS = {
     await plan.page.getByRole("button", { name: "Recovery phrase" }).click();
     await expect(plan.page.getByTestId("words").getByRole("listitem")).toHaveCount(24);
   },
-  password: async (plan) => {
-    await plan.openSync();
-    await plan.page.getByRole("button", { name: "Change password" }).click();
+  password: async (plan) => openPassword(plan),
+  "password-wrong": async (plan) => {
+    await openPassword(plan);
+    await changePassword(plan, "not the password");
+    await expect(plan.page.getByText("The current password is wrong")).toBeVisible();
   },
 };
 
@@ -101,7 +104,7 @@ for (const [look, options] of Object.entries(LOOKS)) {
     await expect(plan.items).toHaveCount(12);
     await plan.toast.getByRole("button", { name: "Dismiss" }).click();
     await visit(plan, look, SCREENS);
-    await signUp(plan, look);
+    const phrase = await signUp(plan, look);
     await visit(plan, look, SYNCED);
 
     const other = await here.device(options);
@@ -110,6 +113,25 @@ for (const [look, options] of Object.entries(LOOKS)) {
     await second.signIn(`${look}-user`, PASSWORD);
     await expect(second.page.getByTestId("enter-phrase")).toBeVisible();
     await lookAt(second.page, `plan-enter-phrase-${look}`);
+    await second.enterPhrase(phrase ?? "");
+    await expect(second.pill).toHaveText("In step");
+
+    await plan.page.reload();
+    await plan.page.getByTestId("app").waitFor();
+    await openPassword(plan);
+    await changePassword(plan, PASSWORD);
+    await expect(plan.toast).toHaveText("Password changed");
+    const isWhole = await plan.toast
+      .locator(".toast-text")
+      .evaluate(
+        (text) => text.scrollWidth <= text.clientWidth && text.scrollHeight <= text.clientHeight,
+      );
+    assert.ok(isWhole, "the confirmation is not cut off");
+    await expect(second.toast).toHaveText("This device was signed out");
+    await showPlace(second, "Home");
+    await lookAt(second.page, `plan-signed-out-${look}`);
+    await second.openSync();
+    await lookAt(second.page, `plan-signed-out-sync-${look}`);
   });
 }
 
@@ -124,11 +146,23 @@ async function visit(plan: Plan, look: string, screens: typeof SCREENS): Promise
   }
 }
 
-async function signUp(plan: Plan, look: string): Promise<void> {
+async function signUp(plan: Plan, look: string): Promise<string | undefined> {
   await plan.page.reload();
   await plan.page.getByTestId("app").waitFor();
-  await plan.signUp(`${look}-user`, "sealed");
+  const phrase = await plan.signUp(`${look}-user`, "sealed");
   await expect(plan.pill).toHaveText("In step");
+  return phrase;
+}
+
+async function openPassword(plan: Plan): Promise<void> {
+  await plan.openSync();
+  await plan.page.getByRole("button", { name: "Change password" }).click();
+}
+
+async function changePassword({ page }: Plan, current: string): Promise<void> {
+  await page.getByLabel("Current password", { exact: true }).fill(current);
+  await page.getByLabel("New password", { exact: true }).fill("another password");
+  await page.getByRole("button", { name: "Change it" }).click();
 }
 
 async function drawer(page: Page): Promise<void> {

@@ -3,22 +3,11 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bed, PASSWORD, type Device } from "./harness.js";
+import { bed, PASSWORD } from "./harness.js";
 import { eventually, expect } from "./plan/expect.js";
-import { openPlan, planOn, type Plan } from "./plan/screen.js";
+import { openPlan, planOn, REFUSED, signedUp } from "./plan/screen.js";
 
 const here = bed();
-const REFUSED = /Failed to load resource|ERR_|net::/;
-
-/** A device of an account, with one item that the server has. */
-async function signedUp(device: Device, login: string): Promise<Plan> {
-  device.expectErrors(REFUSED);
-  const plan = await openPlan(device);
-  await plan.signUp(login, "plain");
-  await plan.add(`Of ${login}`);
-  await expect(plan.pill).toHaveText("In step");
-  return plan;
-}
 
 test("a wrong password, and a name that is taken, are said in the form", async () => {
   const device = await here.device();
@@ -66,31 +55,6 @@ test("a revoked device says so, and sends its changes after signing in again", a
   await second.signIn("rita");
   await expect(second.pill).toHaveText("In step");
   await expect(first.item("Made after the end")).toBeVisible();
-});
-
-test("a changed password: devices go on, the next sign-in needs the new one", async () => {
-  const first = await signedUp(await here.device(), "pia");
-  await first.openSync();
-  await first.page.getByRole("button", { name: "Change password" }).click();
-  const form = first.page.getByTestId("password");
-  await form.getByLabel("Present password").fill("not this one");
-  await form.getByLabel("New password").fill("another password");
-  await form.getByRole("button", { name: "Change it" }).click();
-  await expect(form.getByRole("alert")).toHaveText("The name or the password is wrong");
-  await form.getByLabel("Present password").fill(PASSWORD);
-  await form.getByRole("button", { name: "Change it" }).click();
-  await expect(form).toBeGone();
-  await first.add("Still in step");
-  await expect(first.pill).toHaveText("In step");
-
-  const device = await here.device();
-  device.expectErrors(REFUSED);
-  const second = await openPlan(device);
-  await second.signIn("pia");
-  await expect(second.page.getByTestId("account").getByRole("alert")).toHaveText("is wrong");
-  await second.close();
-  await second.signIn("pia", "another password");
-  await expect(second.item("Still in step")).toBeVisible();
 });
 
 test("the server goes away and comes back: what was done meanwhile is sent by itself", async () => {

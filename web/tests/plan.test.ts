@@ -91,15 +91,11 @@ test("two devices with a phrase: an edit is on the other screen without a reload
   await second.signIn("anna");
   const ask = second.page.getByTestId("enter-phrase");
   await expect(ask).toBeVisible();
-  const enter = async (words: string): Promise<void> => {
-    await ask.getByLabel("Recovery phrase").fill(words);
-    await ask.getByRole("button", { name: "Open my items" }).click();
-  };
-  await enter("these are no words of a phrase");
+  await second.enterPhrase("these are no words of a phrase");
   await expect(ask.getByRole("alert")).toHaveText("not the words of a recovery phrase");
-  await enter(`${"abandon ".repeat(23)}art`);
+  await second.enterPhrase(`${"abandon ".repeat(23)}art`);
   await expect(ask.getByRole("alert")).toHaveText("not the phrase your items are encrypted with");
-  await enter(phrase ?? "");
+  await second.enterPhrase(phrase ?? "");
   await expect(ask).toBeGone();
   await second.goTo("Shared");
   await expect(second.item("Made before the account")).toBeVisible();

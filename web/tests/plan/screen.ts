@@ -18,12 +18,27 @@ export interface Plan {
   /** Makes an account; returns the phrase, if it was wanted. */
   signUp(login: string, phrase: "sealed" | "plain"): Promise<string | undefined>;
   signIn(login: string, password?: string): Promise<void>;
+  /** Answers the dialog that asks for it. */
+  enterPhrase(words: string): Promise<void>;
   /** By the pill. */
   openSync(): Promise<void>;
   openSettings(): Promise<void>;
   close(): Promise<void>;
   /** The titles on the screen, in their order. */
   titles(): Promise<string[]>;
+}
+
+/** What a console says of a server that refuses or is away. */
+export const REFUSED = /Failed to load resource|ERR_|net::/;
+
+/** A device of a new account, with one item that the server has. */
+export async function signedUp(device: Device, login: string): Promise<Plan> {
+  device.expectErrors(REFUSED);
+  const plan = await openPlan(device);
+  await plan.signUp(login, "plain");
+  await plan.add(`Of ${login}`);
+  await expect(plan.pill).toHaveText("In step");
+  return plan;
 }
 
 export async function openPlan(device: Device, path = "/#/all"): Promise<Plan> {
@@ -76,6 +91,11 @@ export async function planOn(page: Page): Promise<Plan> {
     signIn: async (login, password = PASSWORD) => {
       await fillAccount(plan, "Sign in", login, password);
       await page.locator("form").getByRole("button", { name: "Sign in" }).click();
+    },
+    enterPhrase: async (words) => {
+      const dialog = page.getByTestId("enter-phrase");
+      await dialog.getByLabel("Recovery phrase").fill(words);
+      await dialog.getByRole("button", { name: "Open my items" }).click();
     },
     openSync: async () => {
       await pill.click();

@@ -12,6 +12,13 @@ import type { Closable } from "./dialogs.js";
 
 type Mode = "signUp" | "signIn";
 
+/** What a password of an account has to be, wherever one is chosen. */
+export const NEW_PASSWORD = {
+  hint: "At least 8 characters",
+  lengthMin: 8,
+  autocomplete: "new-password",
+} as const;
+
 const TITLES: Readonly<Record<Mode, string>> = { signUp: "Make an account", signIn: "Sign in" };
 
 export function AccountDialog({
@@ -83,8 +90,7 @@ export function AccountDialog({
         </Field>
         <PasswordField
           label="Password"
-          {...(isNew ? { hint: "At least 8 characters", lengthMin: 8 } : {})}
-          autocomplete={isNew ? "new-password" : "current-password"}
+          {...(isNew ? NEW_PASSWORD : { autocomplete: "current-password" })}
           value={password}
           onInput={setPassword}
         />

@@ -2,48 +2,103 @@
  * Change of password, and sign-out.
  */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
-import { problemText } from "../sync/problems.js";
+import { codeOf, problemText } from "../sync/problems.js";
 import { count } from "../sync/standing.js";
 import { Dialog, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
+import { NEW_PASSWORD } from "./account.js";
 import type { Closable } from "./dialogs.js";
+
+/** After these the password is what it was. After other failures it may have been changed. */
+const REFUSALS: ReadonlySet<string | undefined> = new Set([
+  "invalid_password",
+  "invalid_token",
+  "too_many_attempts",
+  "wrong_password",
+]);
 
 export function PasswordDialog({ onClose }: Closable): JSX.Element {
   const { db, toast } = useApp();
+  const { account } = useStatus(db);
   const [password, setPassword] = useState("");
   const [newPassword, setNewPassword] = useState("");
+  const [revokeOthers, setRevokeOthers] = useState(true);
+  const [mayBeChanged, setMayBeChanged] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
   const task = useTask();
+  const isWrong = codeOf(task.error) === "wrong_password";
+  useEffect(() => {
+    const current = "[autocomplete=current-password]";
+    if (isWrong) form.current?.querySelector<HTMLInputElement>(current)?.focus();
+  }, [task.error]);
   const submit = (event: Event): void => {
     event.preventDefault();
     task.run(async () => {
-      await db.changePassword({ password, newPassword });
-      toast({ text: "The password is changed" });
+      try {
+        await db.changePassword({ password, newPassword, revokeOthers });
+      } catch (error) {
+        if (!REFUSALS.has(codeOf(error))) setMayBeChanged(true);
+        throw error;
+      }
+      const others = revokeOthers ? ", all other devices signed out" : "";
+      toast({ text: `Password changed${others}` });
       onClose();
     });
   };
   return (
-    <Dialog title="Change password" onClose={onClose} size="small" testId="password">
-      <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
-        <Problem text={problemText(task.error)} />
+    <Dialog
+      title="Change password"
+      onClose={task.isBusy ? undefined : onClose}
+      size="small"
+      testId="password"
+    >
+      <form class="form" ref={form} onSubmit={submit} aria-busy={task.isBusy}>
+        <Problem text={isWrong ? wrongPassword(mayBeChanged) : problemText(task.error)} />
+        {/* Password managers keep the new password under this name. */}
+        <input
+          class="visually-hidden"
+          name="username"
+          autocomplete="username"
+          value={account?.login ?? ""}
+          readOnly
+          tabIndex={-1}
+          aria-hidden="true"
+        />
         <PasswordField
-          label="Present password"
+          label="Current password"
           autocomplete="current-password"
+          autofocus
           value={password}
           onInput={setPassword}
         />
         <PasswordField
           label="New password"
-          hint="At least 8 characters"
-          autocomplete="new-password"
-          lengthMin={8}
+          {...NEW_PASSWORD}
           value={newPassword}
           onInput={setNewPassword}
         />
-        <p class="muted">Your devices stay signed in. One that you lost, revoke under Sync.</p>
+        <label class="choice">
+          <input
+            type="checkbox"
+            checked={revokeOthers}
+            onChange={(event) => setRevokeOthers(event.currentTarget.checked)}
+          />
+          <span>
+            <strong>Sign out all other devices</strong>
+            <small>
+              They keep their items, and sync again once you sign in there with the new password.
+            </small>
+          </span>
+        </label>
         <div class="button-row button-row-end">
-          <button type="button" class="button button-quiet" onClick={onClose}>
+          <button
+            type="button"
+            class="button button-quiet"
+            disabled={task.isBusy}
+            onClick={onClose}
+          >
             Cancel
           </button>
           <button type="submit" class="button button-primary" disabled={task.isBusy}>
@@ -53,6 +108,13 @@ export function PasswordDialog({ onClose }: Closable): JSX.Element {
       </form>
     </Dialog>
   );
+}
+
+function wrongPassword(mayBeChanged: boolean): string {
+  return mayBeChanged
+    ? "The current password is wrong. If your last attempt got through after all, it is already " +
+        "the new one."
+    : "The current password is wrong.";
 }
 
 export function SignOutDialog({ onClose }: Closable): JSX.Element {
