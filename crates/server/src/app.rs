@@ -1,10 +1,13 @@
 //! What every handler shares: the accounts, the vaults, the settings, and where blocking work goes.
 //!
 //! # Invariants
-//! - Async tasks never touch a file or hash a password: that runs on blocking threads.
-//! - As many passwords are hashed, and sets compared, at one time as there are cores.
+//! - Async tasks never touch a file or hash a password: that runs on blocking threads, passwords on
+//!   ones that everything else goes before.
+//! - At one time as many sets are compared as there are cores, and as many passwords hashed but
+//!   one.
 
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
@@ -12,7 +15,8 @@ use accounts::{AccountId, Accounts, Session};
 use engine::Databases;
 use protocol::ErrorCode;
 use sync_store::{DataLock, Files, Postgres, Quota, Vaults};
-use tokio::sync::Semaphore;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::admission::connections::Connections;
@@ -31,6 +35,11 @@ use crate::tls::Tls;
 
 /// What is kept free on the disk of the data directory: enough for the checkpoint of a long WAL.
 const RESERVE_BYTES: u64 = 16 << 20;
+
+/// Of passwords that are hashed, as `nice` has it: a third of what other threads get where there are
+/// not enough cores for all.
+#[cfg(target_os = "linux")]
+const PRIORITY_ASIDE: i32 = 5;
 
 pub(crate) struct App {
     pub(crate) config: Config,
@@ -77,7 +86,8 @@ impl App {
             census: Census::default(),
             maintaining: Arc::new(Semaphore::new(1)),
             site: Site::new(config.site),
-            logins: Logins::new(cores),
+            // Where there are several cores, one has none of it.
+            logins: Logins::new((cores - 1).max(1)),
             connections: Connections::new(config.connections_max),
             proxies: Proxies::new(config.trusted_proxies.clone()),
             tls,
@@ -135,6 +145,38 @@ where
     detached(work).await?
 }
 
+/// Runs work that keeps a core busy for a moment, and that everything else goes before: on a thread
+/// of its own, since no thread may take its priority back.
+pub(crate) async fn aside<T, F>(work: F) -> Result<T, Overload>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let (send, receive) = oneshot::channel();
+    let runtime = Handle::current();
+    let run = move || {
+        let _entered = runtime.enter();
+        // Of the thread alone.
+        #[cfg(target_os = "linux")]
+        if let Err(error) = rustix::process::setpriority_process(None, PRIORITY_ASIDE) {
+            tracing::debug!(%error, "lowering a thread's priority");
+        }
+        // Who asked may have gone.
+        drop(send.send(catch_unwind(AssertUnwindSafe(work))));
+    };
+    let spawned = thread::Builder::new().name("aside".into()).spawn(run);
+    spawned.map_err(|error| {
+        tracing::warn!(%error, "starting a thread");
+        Overload::Busy("too many threads are under way")
+    })?;
+    match receive.await {
+        Ok(Ok(result)) => Ok(result),
+        // Caught by the router's outermost layer, like any handler's panic.
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(_stopped) => Err(Overload::Stopping),
+    }
+}
+
 /// [`blocking`], whatever the work returns.
 pub(crate) async fn detached<T, F>(work: F) -> Result<T, Overload>
 where
@@ -144,7 +186,7 @@ where
     match spawn_blocking(work).await {
         Ok(result) => Ok(result),
         // Caught by the router's outermost layer, like any handler's panic.
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
         Err(_cancelled) => Err(Overload::Stopping),
     }
 }

@@ -72,11 +72,22 @@ impl Client {
         body: &Value,
     ) -> Result<(u16, Value)> {
         let body = body.to_string();
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => BufReader::new(connect(self.from, self.to)?),
-        };
         let request = head(method, path, token, body.len()) + &body;
+        if let Some(kept) = self.connection.take() {
+            // A server closes connections that nothing comes over, when it has many.
+            if let Ok(answer) = self.ask_on(kept, &request) {
+                return Ok(answer);
+            }
+        }
+        let connection = BufReader::new(connect(self.from, self.to)?);
+        self.ask_on(connection, &request)
+    }
+
+    fn ask_on(
+        &mut self,
+        mut connection: BufReader<TcpStream>,
+        request: &str,
+    ) -> Result<(u16, Value)> {
         connection.get_mut().write_all(request.as_bytes())?;
         let (status, length, is_kept) = read_head(&mut connection)?;
         let mut body = vec![0; length];

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::setpriority_process;
 use serde_json::json;
 
 use crate::client::{Client, PASSWORD, User, address};
@@ -12,6 +13,8 @@ use crate::count;
 use crate::target::{ADMIN, Target};
 
 /// In which the right password passes, whatever is attacked.
+/// As `nice` has it.
+const PRIORITY_LOWEST: i32 = 19;
 const LOGIN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Runs attackers until the honest user is done; how many of their attempts were answered.
@@ -25,6 +28,8 @@ fn beside<T>(
         for number in 0..attackers {
             let (is_over, attempts, attack) = (&is_over, &attempts, &attack);
             scope.spawn(move || {
+                // They have machines of their own.
+                setpriority_process(None, PRIORITY_LOWEST).unwrap();
                 while !is_over.load(Ordering::Relaxed) {
                     attack(number);
                     attempts.fetch_add(1, Ordering::Relaxed);

@@ -23,6 +23,18 @@ pub(crate) struct Target {
     _folder: TempDir,
 }
 
+/// The binary of these tests, or an older one beside which it is set.
+fn warren() -> PathBuf {
+    let other = std::env::var_os("WARREN_ATTACKED").map(PathBuf::from);
+    other.unwrap_or(env!("CARGO_BIN_EXE_warren").into())
+}
+
+/// Whether its room for bodies and answers can be set.
+pub(crate) fn knows_room() -> bool {
+    let help = Command::new(warren()).args(["serve", "--help"]).output().unwrap();
+    String::from_utf8_lossy(&help.stdout).contains("--memory-mib")
+}
+
 impl Target {
     pub(crate) fn start(options: &[&str]) -> Self {
         // Some attacks open thousands of connections.
@@ -31,8 +43,7 @@ impl Target {
         let folder = tempfile::tempdir().unwrap();
         let token = folder.path().join("admin.txt");
         fs::write(&token, format!("{ADMIN}\n")).unwrap();
-        let warren = std::env::var_os("WARREN_ATTACKED").map(PathBuf::from);
-        let mut command = Command::new(warren.unwrap_or(env!("CARGO_BIN_EXE_warren").into()));
+        let mut command = Command::new(warren());
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--actual", "127.0.0.1:0", "--json"])
             .args(["--open-registration", "--log", "error", "--admin-token-file"])

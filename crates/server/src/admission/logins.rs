@@ -8,7 +8,7 @@ use accounts::Login;
 use crate::admission::network::Network;
 use crate::admission::throttle::{Limit, Throttle, TooManyAttempts};
 use crate::admission::turns::{Applicant, Turn, Turns};
-use crate::app::{App, detached};
+use crate::app::{App, aside};
 use crate::clock;
 use crate::error::{Overload, Refusal};
 
@@ -99,7 +99,7 @@ impl App {
         };
         let turn = self.logins.turns.take(Applicant { key: network, rank, lane }).await?;
         let app = Arc::clone(self);
-        let worked = detached(move || {
+        let worked = aside(move || {
             // Kept by the work, not by the request, which may be gone long before.
             let worked = work(&app, &login);
             match &worked {
@@ -151,7 +151,7 @@ impl App {
         T: Send + 'static,
     {
         let app = Arc::clone(self);
-        detached(move || {
+        aside(move || {
             let _turn = turn;
             work(&app)
         })
