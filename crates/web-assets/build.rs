@@ -1,4 +1,5 @@
-//! Writes the table of the site's files: `$OUT_DIR/site.rs`.
+//! Writes tables of the files of `target/web/site` and `target/web/actual`: `$OUT_DIR/site.rs`,
+//! `$OUT_DIR/actual.rs`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,22 +10,28 @@ use std::path::{Path, PathBuf};
 const DIGEST_CHARACTERS: usize = 8;
 
 fn main() -> io::Result<()> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let site = workspace.join("target/web/site");
     println!("cargo:rerun-if-changed=build.rs");
+    write_table("site")?;
+    write_table("actual")
+}
+
+/// Of the files of one folder.
+fn write_table(name: &str) -> io::Result<()> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = workspace.join("target/web").join(name);
     // Cargo would run this again at each build if it could not look at the folder.
-    fs::create_dir_all(&site)?;
-    println!("cargo:rerun-if-changed={}", site.display());
-    let site = site.canonicalize()?;
-    let mut files = files_below(&site)?;
+    fs::create_dir_all(&folder)?;
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let folder = folder.canonicalize()?;
+    let mut files = files_below(&folder)?;
     files.sort();
     let mut table = String::from("&[\n");
     for file in files.iter().filter(|file| !is_brotli(file)) {
-        write_row(&mut table, &site, file)?;
+        write_row(&mut table, &folder, file)?;
     }
     table.push_str("]\n");
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
-    fs::write(Path::new(&out).join("site.rs"), table)
+    fs::write(Path::new(&out).join(format!("{name}.rs")), table)
 }
 
 fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -40,8 +47,8 @@ fn is_brotli(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "br")
 }
 
-fn write_row(table: &mut String, site: &Path, file: &Path) -> io::Result<()> {
-    let name = file.strip_prefix(site).expect("it was found there");
+fn write_row(table: &mut String, folder: &Path, file: &Path) -> io::Result<()> {
+    let name = file.strip_prefix(folder).expect("it was found there");
     let name = format!("/{}", text(name)?.replace('\\', "/"));
     let bytes = fs::read(file)?;
     let place = text(file)?;
@@ -69,6 +76,9 @@ fn text(path: &Path) -> io::Result<&str> {
 /// All texts are in UTF-8.
 fn content_type(file: &Path) -> io::Result<String> {
     let unknown = || io::Error::other(format!("{}: of no known type", file.display()));
+    if file.extension().is_some_and(|extension| extension == "sqlite") {
+        return Ok("application/vnd.sqlite3".to_owned());
+    }
     let found = mime_guess::from_path(file).first().ok_or_else(unknown)?;
     let is_text = found.type_() == "text" || found.subtype() == "json" || found.suffix().is_some();
     Ok(if is_text { format!("{found}; charset=utf-8") } else { found.to_string() })

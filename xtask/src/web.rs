@@ -4,7 +4,8 @@
 //! ```text
 //! replica-wasm ─► target/web/wasm ─┬─► web/client/dist   @warren/client, as others install it
 //! web/client/src ──────────────────┘        │
-//! web/plan, web/admin ──────────────────────┴─► target/web/site ─► crates/web-assets
+//! web/plan, web/admin ──────────────────────┴─► target/web/site ──┬─► crates/web-assets
+//! @actual-app/web ────────────────────────────► target/web/actual ┘
 //! ```
 //!
 //! # Invariants
@@ -16,6 +17,7 @@
 //! # Not here
 //! - Installing esbuild, TypeScript and clang → `.ci/setup.sh`.
 
+mod actual;
 pub(crate) mod browser;
 mod client;
 mod inputs;
@@ -87,6 +89,7 @@ fn build(places: &Places) -> Result<()> {
     }
     client::build(places)?;
     site::build(places)?;
+    actual::build(places)?;
     inputs::remember(&stamp, &inputs)
 }
 

@@ -37,7 +37,7 @@ use accounts::Login;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, any};
-use server::Services;
+use server::{Asset, Services};
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::decompression::RequestDecompressionLayer;
@@ -61,6 +61,10 @@ pub struct Settings {
     pub login: Login,
     /// Whether the account is made elsewhere. Else whoever comes first sets its password.
     pub is_closed: bool,
+    /// Whether logins may come without a password: a trusted proxy adds it, in a header.
+    pub has_header_login: bool,
+    /// The files that `actualpy` asks for, where there is no web app, which has them, too.
+    pub data: &'static [Asset],
     /// The web app: the folder `build` of the npm package `@actual-app/web`.
     pub web: Option<PathBuf>,
     /// Bytes of a budget file.
@@ -83,12 +87,12 @@ pub(crate) struct Gate {
     pub(crate) settings: Settings,
     pub(crate) noted: Noted,
     pub(crate) uploads: Uploads,
-    pub(crate) web: Option<Web>,
+    pub(crate) web: Web,
 }
 
 /// The routes.
 pub fn router(services: Services, settings: Settings) -> Router {
-    let web = settings.web.clone().map(Web::new);
+    let web = Web::new(settings.web.clone(), settings.data);
     let (noted, uploads) = (Noted::default(), Uploads::default());
     let gate = Gate { services, settings, noted, uploads, web };
     let is_worth_it = SizeAbove::new(COMPRESSED_BYTES_MIN)

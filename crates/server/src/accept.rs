@@ -141,9 +141,11 @@ impl Connection {
     ) -> Result<(), Broken> {
         let Self { http, watcher, peer, router, app } = self;
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let address = app.proxies.client(peer, request.headers());
-            request.extensions_mut().insert(Address(address));
-            request.extensions_mut().insert(Peer { address, is_refused: Arc::clone(&is_refused) });
+            let client = app.proxies.client(peer, request.headers());
+            let is_proxied = app.proxies.is_trusted(peer);
+            request.extensions_mut().insert(Address { client, is_proxied });
+            let is_refused = Arc::clone(&is_refused);
+            request.extensions_mut().insert(Peer { address: client, is_refused });
             router.clone().oneshot(request)
         });
         Ok(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await?)

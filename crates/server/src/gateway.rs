@@ -38,10 +38,15 @@ pub struct Gateway {
     pub idle_max: Duration,
 }
 
-/// Who asks: the other side of the connection, or the client of a trusted proxy. In each request's
-/// extensions.
+/// Who asks. In each request's extensions.
 #[derive(Clone, Copy, Debug)]
-pub struct Address(pub IpAddr);
+pub struct Address {
+    /// The other side of the connection, or the client of a trusted proxy.
+    pub client: IpAddr,
+    /// Whether the other side of the connection is a trusted proxy: then its headers are its own
+    /// word.
+    pub is_proxied: bool,
+}
 
 /// In an answer's extensions: the request's body was not read to its end, so the connection closes
 /// after it, and the peer is listened to for a moment longer.

@@ -56,7 +56,7 @@ pub use crate::config::{AdminToken, Config, Limits};
 pub use crate::error::{Error, Overload, Result};
 pub use crate::gateway::{Address, Gateway, Place, Services, Unread};
 pub use crate::origin::{InvalidOrigin, Origin};
-pub use crate::site::Asset;
+pub use crate::site::{Asset, Site};
 pub use crate::tls::{TlsError, TlsFiles};
 
 /// A server that listens, and answers once it runs.

@@ -63,16 +63,16 @@ const ASK_AGAIN: &str = "no-cache";
 /// A year, which is as long as caches keep anything.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// The site's files by their paths.
-pub(crate) struct Site(HashMap<&'static str, &'static Asset>);
+/// Files by their paths.
+pub struct Site(HashMap<&'static str, &'static Asset>);
 
 impl Site {
-    pub(crate) fn new(assets: &'static [Asset]) -> Self {
+    pub fn new(assets: &'static [Asset]) -> Self {
         Self(assets.iter().map(|asset| (asset.path, asset)).collect())
     }
 
     /// The file at a path, or the folder's `index.html`.
-    pub(crate) fn find(&self, path: &str) -> Option<&'static Asset> {
+    pub fn find(&self, path: &str) -> Option<&'static Asset> {
         let folder = path.strip_suffix('/').unwrap_or(path);
         let index = || self.0.get(format!("{folder}/index.html").as_str());
         self.0.get(path).or_else(index).copied()
@@ -81,7 +81,7 @@ impl Site {
 
 impl Asset {
     /// The file in the encoding that the request accepts, or that the caller has it.
-    pub(crate) fn answer(&self, request: &HeaderMap) -> Response {
+    pub fn answer(&self, request: &HeaderMap) -> Response {
         let brotli = self.brotli.filter(|_| accepts_brotli(request));
         let etag = match brotli {
             Some(_) => format!("\"{}.br\"", self.digest),

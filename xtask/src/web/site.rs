@@ -172,8 +172,8 @@ fn bundle(places: &Places, name: &str, entry: &Path, defines: &[(&str, Value)]) 
     Ok(bundle)
 }
 
-/// Puts the new site in the old one's place, unless they are the same.
-fn replace(old: &Path, new: &Path) -> Result<()> {
+/// Puts a new folder in the old one's place, unless they are the same.
+pub(super) fn replace(old: &Path, new: &Path) -> Result<()> {
     if contents(old)? == contents(new)? {
         return remove(new);
     }
@@ -186,7 +186,7 @@ fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     files_below(folder)?.into_iter().map(read).collect()
 }
 
-fn remove(folder: &Path) -> Result<()> {
+pub(super) fn remove(folder: &Path) -> Result<()> {
     if !folder.exists() {
         return Ok(());
     }

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use accounts::{Accounts, Login, Password, Unlocked};
-use axum::Extension;
 use axum::extract::State;
 use serde_json::{Value, json};
-use server::{Address, Services};
+use server::Services;
 
 use crate::gateway::Gate;
 use crate::gateway::fault::Fault;
 use crate::gateway::form::Form;
 use crate::gateway::head::Head;
 use crate::gateway::said::Said;
+use crate::gateway::session::text;
 use crate::record::Owner;
 
 /// Preferences that all apps share, and bytes of their names and texts: they are told at each look
@@ -20,12 +20,20 @@ use crate::record::Owner;
 const PREFS_COUNT_MAX: usize = 100;
 const PREFS_BYTES_MAX: usize = 64 << 10;
 
-/// The one way to log in, once there is a password.
-fn methods(is_bootstrapped: bool) -> Value {
-    if is_bootstrapped {
-        json!([{"method": "password", "active": 1, "displayName": "Password"}])
-    } else {
-        json!([])
+/// A way to log in.
+#[derive(Clone, Copy)]
+enum Method {
+    Password,
+    /// A trusted proxy adds the password.
+    Header,
+}
+
+impl Method {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::Header => "header",
+        }
     }
 }
 
@@ -34,6 +42,29 @@ fn ok(data: &Value) -> Said {
 }
 
 impl Gate {
+    /// What apps try by themselves.
+    fn login_method(&self) -> Method {
+        if self.settings.has_header_login { Method::Header } else { Method::Password }
+    }
+
+    /// The ways to log in, once there is a password. The published server does not list the header,
+    /// and its web app then never tries it.
+    async fn methods(&self) -> Result<(bool, Value), Fault> {
+        if !self.is_bootstrapped().await? {
+            return Ok((false, json!([])));
+        }
+        let password =
+            |active| json!({"method": "password", "active": active, "displayName": "Password"});
+        let header = || json!({"method": "header", "active": 1, "displayName": "Proxy"});
+        Ok((
+            true,
+            match self.login_method() {
+                Method::Password => json!([password(1)]),
+                Method::Header => json!([header(), password(0)]),
+            },
+        ))
+    }
+
     async fn is_bootstrapped(&self) -> Result<bool, Fault> {
         if self.settings.is_closed {
             return Ok(true);
@@ -49,17 +80,18 @@ impl Gate {
 }
 
 pub(crate) async fn needs_bootstrap(State(gate): State<Arc<Gate>>) -> Result<Said, Fault> {
-    let is_bootstrapped = gate.is_bootstrapped().await?;
+    let (is_bootstrapped, methods) = gate.methods().await?;
     Ok(ok(&json!({
         "bootstrapped": is_bootstrapped,
-        "loginMethod": "password",
-        "availableLoginMethods": methods(is_bootstrapped),
+        "loginMethod": gate.login_method().name(),
+        "availableLoginMethods": methods,
         "multiuser": false,
     })))
 }
 
 pub(crate) async fn login_methods(State(gate): State<Arc<Gate>>) -> Result<Said, Fault> {
-    Ok(Said(json!({"status": "ok", "methods": methods(gate.is_bootstrapped().await?)})))
+    let (_, methods) = gate.methods().await?;
+    Ok(Said(json!({"status": "ok", "methods": methods})))
 }
 
 /// A password by the apps' rule: any text but none.
@@ -67,10 +99,18 @@ fn password(form: &Form) -> Result<Password, Fault> {
     Ok(Password::parse_any_length(form.text("password").unwrap_or_default().to_owned())?)
 }
 
+/// The password that a trusted proxy knows, and adds to the logins of those that it let in.
+fn password_of_proxy(head: &Head) -> Result<Password, Fault> {
+    let password = text(&head.headers, "x-actual-password").ok_or(Fault::InvalidHeader)?;
+    if !head.is_proxied {
+        return Err(Fault::ProxyNotTrusted);
+    }
+    Ok(Password::parse_any_length(password)?)
+}
+
 /// Sets the first password.
 pub(crate) async fn bootstrap(
     State(gate): State<Arc<Gate>>,
-    Extension(Address(address)): Extension<Address>,
     head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
@@ -86,24 +126,28 @@ pub(crate) async fn bootstrap(
         (None, true) => return Err(Fault::NoOpenId),
         (None, false) => return Err(Fault::NoAuthMethod),
     };
-    gate.services.begin_registration(address)?;
+    gate.services.begin_registration(head.address)?;
     let (login, now_ms) = (gate.settings.login.clone(), gate.services.now_ms());
     let add = move |accounts: &Accounts| accounts.add(&login, &password, now_ms);
-    let unlocked: Unlocked = gate.services.hash_new(address, add).await??;
-    gate.services.note(&unlocked.login, address);
+    let unlocked: Unlocked = gate.services.hash_new(head.address, add).await??;
+    gate.services.note(&unlocked.login, head.address);
     let token = gate.log_in(&unlocked, &head.headers).await?;
     Ok(ok(&json!({"token": token})))
 }
 
 pub(crate) async fn login(
     State(gate): State<Arc<Gate>>,
-    Extension(Address(address)): Extension<Address>,
     head: Head,
     form: Form,
 ) -> Result<Said, Fault> {
-    let password = password(&form)?;
+    let password = match gate.login_method() {
+        Method::Header if form.text("loginMethod") != Some(Method::Password.name()) => {
+            password_of_proxy(&head)?
+        }
+        _ => password(&form)?,
+    };
     let unlock = move |accounts: &Accounts, login: &Login| accounts.unlock(login, &password);
-    let unlocked = gate.services.log_in(gate.settings.login.clone(), address, unlock).await?;
+    let unlocked = gate.services.log_in(gate.settings.login.clone(), head.address, unlock).await?;
     let token = gate.log_in(&unlocked, &head.headers).await?;
     Ok(ok(&json!({"token": token})))
 }

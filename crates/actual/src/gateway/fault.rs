@@ -35,6 +35,11 @@ pub(crate) enum Fault {
     NoOpenId,
     #[error("invalid-prefs")]
     InvalidPrefs,
+    /// No password in the header of a trusted proxy.
+    #[error("invalid-header")]
+    InvalidHeader,
+    #[error("proxy-not-trusted")]
+    ProxyNotTrusted,
     #[error("too-many-requests")]
     TooManyLogins { retry_after_s: u64 },
     #[error("since-required")]
@@ -95,6 +100,8 @@ impl Fault {
     fn status(&self) -> StatusCode {
         match self {
             Self::Page(status, _) => *status,
+            // As the published server has it; apps look at the body.
+            Self::InvalidHeader | Self::ProxyNotTrusted => StatusCode::OK,
             Self::TokenNotFound => StatusCode::UNAUTHORIZED,
             Self::TooManyLogins { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::SinceRequired | Self::FileIdRequired | Self::NotCanonical => {

@@ -11,6 +11,8 @@ use server::Address;
 pub(crate) struct Head {
     pub(crate) headers: HeaderMap,
     pub(crate) address: IpAddr,
+    /// Whether the headers came from a trusted proxy.
+    pub(crate) is_proxied: bool,
 }
 
 impl Head {
@@ -20,8 +22,8 @@ impl Head {
 
     fn new(headers: &HeaderMap, extensions: &Extensions) -> Self {
         let address = extensions.get().expect("the server puts it beside each request");
-        let Address(address) = *address;
-        Self { headers: headers.clone(), address }
+        let Address { client, is_proxied } = *address;
+        Self { headers: headers.clone(), address: client, is_proxied }
     }
 }
 

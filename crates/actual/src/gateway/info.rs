@@ -11,14 +11,13 @@ use crate::gateway::fault::Fault;
 use crate::gateway::form::Form;
 use crate::gateway::head::Head;
 use crate::gateway::said::Said;
-use crate::gateway::web::Web;
 
 /// The release of the published server that this gateway is held to.
 const VERSION: &str = "26.9.0";
 
 /// Apps compare the version with theirs: the web app that is served sees its own.
 pub(crate) async fn info(State(gate): State<Arc<Gate>>) -> Said {
-    let version = gate.web.as_ref().and_then(Web::version).unwrap_or(VERSION);
+    let version = gate.web.version().unwrap_or(VERSION);
     Said(json!({"build": {
         "name": "@actual-app/sync-server",
         "description": "actual syncing server",
@@ -54,4 +53,16 @@ pub(crate) async fn no_bank(
 ) -> Result<Said, Fault> {
     gate.session(&head, form.token()).await?;
     Ok(Said(json!({"status": "ok", "data": {"configured": false}})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_for_actualpy_are_of_the_same_release() {
+        let packages: Value = serde_json::from_str(include_str!("../../../../web/package.json"))
+            .expect("npm reads it, too");
+        assert_eq!(packages["devDependencies"]["@actual-app/web"], VERSION);
+    }
 }

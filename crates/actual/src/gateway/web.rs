@@ -1,5 +1,5 @@
 //! Everything that is no endpoint: the web app, with what a browser needs to give it shared memory,
-//! and the page that says that nothing is here.
+//! or else the few files of it that `actualpy` asks for; and the page that says that nothing is here.
 //!
 //! The files are those of the npm package `@actual-app/web`. Paths that name none are the app's own.
 
@@ -14,6 +14,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use server::{Asset, Site};
 use tower_http::services::{ServeDir, ServeFile};
 
 use crate::gateway::Gate;
@@ -29,8 +30,16 @@ const POLICY: &str = "default-src 'self' blob:; img-src 'self' blob: data:; \
                       script-src 'self' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; \
                       font-src 'self' data:; connect-src http: https:";
 
+/// Files beside the endpoints.
+pub(crate) enum Web {
+    /// The web app.
+    App(App),
+    /// What `actualpy` asks for.
+    Data(Site),
+}
+
 /// The web app's files.
-pub(crate) struct Web {
+pub(crate) struct App {
     files: ServeDir<ServeFile>,
     version: Option<String>,
 }
@@ -43,16 +52,33 @@ struct WebPackage {
 }
 
 impl Web {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        let version = version(&folder);
-        let app = ServeFile::new(folder.join("index.html"));
-        let files = ServeDir::new(folder).append_index_html_on_directories(false).fallback(app);
-        Self { files, version }
+    pub(crate) fn new(app: Option<PathBuf>, data: &'static [Asset]) -> Self {
+        app.map_or_else(|| Self::Data(Site::new(data)), |folder| Self::App(App::new(folder)))
     }
 
-    /// The package's, if the files still lie in it.
+    /// The package's, if the web app's files still lie in it.
     pub(crate) fn version(&self) -> Option<&str> {
-        self.version.as_deref()
+        match self {
+            Self::App(app) => app.version.as_deref(),
+            Self::Data(_) => None,
+        }
+    }
+
+    /// `None` if nothing is there.
+    async fn file(&self, request: Request) -> Option<Response> {
+        match self {
+            Self::App(app) => Some(app.file(request).await),
+            Self::Data(data) => Some(data.find(request.uri().path())?.answer(request.headers())),
+        }
+    }
+}
+
+impl App {
+    fn new(folder: PathBuf) -> Self {
+        let version = version(&folder);
+        let page = ServeFile::new(folder.join("index.html"));
+        let files = ServeDir::new(folder).append_index_html_on_directories(false).fallback(page);
+        Self { files, version }
     }
 
     async fn file(&self, request: Request) -> Response {
@@ -96,10 +122,7 @@ pub(crate) async fn other(State(gate): State<Arc<Gate>>, request: Request) -> Re
     {
         return fault.into_response();
     }
-    match &gate.web {
-        Some(web) if [Method::GET, Method::HEAD].contains(request.method()) => {
-            web.file(request).await
-        }
-        _ => (StatusCode::NOT_FOUND, page("nothing is here")).into_response(),
-    }
+    let is_read = [Method::GET, Method::HEAD].contains(request.method());
+    let found = if is_read { gate.web.file(request).await } else { None };
+    found.unwrap_or_else(|| (StatusCode::NOT_FOUND, page("nothing is here")).into_response())
 }

@@ -31,6 +31,10 @@ pub(crate) struct Actual {
     /// account.
     #[arg(long = "actual-closed", requires = "entrance")]
     is_closed: bool,
+    /// Log in those whom a trusted proxy has let in: it adds the account's password, as
+    /// X-Actual-Password.
+    #[arg(long = "actual-header-login", requires_all = ["entrance", "trusted_proxies"])]
+    has_header_login: bool,
     /// Bytes of a budget's file at most.
     #[arg(long = "actual-upload-bytes-max", default_value_t = Settings::UPLOAD_BYTES_MAX)]
     #[arg(value_name = "BYTES")]
@@ -78,6 +82,8 @@ impl Actual {
         }
         let settings = Settings {
             login: Login::parse(&self.login).context("--actual-login")?,
+            has_header_login: self.has_header_login,
+            data: web_assets::ACTUAL_DATA,
             web: self.web,
             is_closed: self.is_closed,
             upload_bytes_max: self.upload_bytes_max,

@@ -123,6 +123,12 @@ fn copies_of_actualpy_converge() {
     check_copies(Kind::Warren, Library::Python, 250);
 }
 
+/// It asks the server for files of the web app.
+#[test]
+fn actualpy_works_under_a_path_and_without_the_web_app() {
+    check_copies(Kind::WarrenPath, Library::Python, 50);
+}
+
 fn check_encryption(kind: Kind, library: Library) {
     let flow = Flow::new(kind, library);
     let (mut ada, place) = flow.create(50);
@@ -204,7 +210,7 @@ fn check_change_of_password(kind: Kind, library: Library) {
     match kind {
         // All logins have the same token.
         Kind::Published => ben.sync(),
-        Kind::Warren => {
+        Kind::Warren | Kind::WarrenPath => {
             let reason = ben.try_sync().unwrap_err();
             // The second is the server's answer as it is, which the api makes the first of.
             let known = ["token-expired", r#""details":"token-not-found""#];

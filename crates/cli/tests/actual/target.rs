@@ -31,6 +31,8 @@ const SHOWN_BYTES_MAX: usize = 8 << 10;
 pub(crate) enum Kind {
     Published,
     Warren,
+    /// Warren under a path of its own address, and without the web app.
+    WarrenPath,
 }
 
 pub(crate) struct Target {
@@ -59,7 +61,8 @@ impl Target {
     pub(crate) fn start(kind: Kind, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
-        let address = format!("http://127.0.0.1:{port}");
+        let path = if kind == Kind::WarrenPath { "/actual" } else { "" };
+        let address = format!("http://127.0.0.1:{port}{path}");
         let options = options.iter().map(|&option| option.to_owned()).collect();
         let mut target = Self { kind, options, folder, port, address, child: None };
         fs::create_dir(target.data()).unwrap();
@@ -67,7 +70,7 @@ impl Target {
         target
     }
 
-    /// `http://127.0.0.1:…`, the same after a restart.
+    /// `http://127.0.0.1:…`, perhaps with a path; the same after a restart.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -102,6 +105,7 @@ impl Target {
         let mut command = match self.kind {
             Kind::Published => self.published_command(),
             Kind::Warren => self.warren_command(),
+            Kind::WarrenPath => self.warren_path_command(),
         };
         let log = File::options().create(true).append(true).open(self.log_path()).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.try_clone().unwrap());
@@ -110,7 +114,7 @@ impl Target {
         self.child = Some(child);
         let said = ready.recv_timeout(START_TIME_MAX);
         let said = said.unwrap_or_else(|e| panic!("{:?} is not ready: {e}", self.kind));
-        if self.kind == Kind::Warren {
+        if self.kind != Kind::Published {
             let said: Value = serde_json::from_str(&said).unwrap();
             assert_eq!(said["actual"], self.address, "{said}");
         }
@@ -132,10 +136,21 @@ impl Target {
     }
 
     fn warren_command(&self) -> Command {
-        let mut command = Command::new(WARREN);
-        command.args(["serve", "--json", "--log", "info", "--listen", "127.0.0.1:0"]);
+        let mut command = self.serve_command("127.0.0.1:0");
         command.arg("--actual").arg(format!("127.0.0.1:{}", self.port));
         command.arg("--actual-web").arg(installed("@actual-app/web/build"));
+        command
+    }
+
+    fn warren_path_command(&self) -> Command {
+        let mut command = self.serve_command(&format!("127.0.0.1:{}", self.port));
+        command.args(["--actual", "/actual"]);
+        command
+    }
+
+    fn serve_command(&self, listen: &str) -> Command {
+        let mut command = Command::new(WARREN);
+        command.args(["serve", "--json", "--log", "info", "--listen", listen]);
         command.arg("--data").arg(self.data()).args(&self.options);
         command
     }
@@ -191,7 +206,7 @@ fn follow(stdout: ChildStdout, mut log: File, kind: Kind) -> Receiver<String> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let is_ready = move |line: &str| match kind {
         Kind::Published => line.starts_with("Listening on "),
-        Kind::Warren => line.starts_with('{'),
+        Kind::Warren | Kind::WarrenPath => line.starts_with('{'),
     };
     thread::spawn(move || {
         // It is dropped at the end of standard output: a server that has ended is not waited for.

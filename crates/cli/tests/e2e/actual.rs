@@ -38,6 +38,71 @@ fn apps_come_in_under_a_path_and_the_api_stays_where_it_is() {
     assert!(metrics.contains(r#"route="/actual/account/bootstrap""#), "{metrics}");
 }
 
+fn text(url: &str) -> String {
+    ureq::get(url).call().unwrap().body_mut().read_to_string().unwrap()
+}
+
+#[test]
+fn actualpy_finds_the_files_that_it_asks_for() {
+    let place = Place::new();
+    let server = Server::start(&place.at("data"), &["--actual", "/actual"]);
+    let at = |path: &str| format!("{}/actual/{path}", server.address);
+    let names = text(&at("data-file-index.txt"));
+    let mut database = ureq::get(at("data/default-db.sqlite")).call().unwrap();
+    assert!(database.body_mut().read_to_vec().unwrap().starts_with(b"SQLite format 3\0"));
+    for name in names.lines() {
+        let status = ureq::get(at(&format!("data/{name}"))).call().unwrap().status();
+        assert_eq!(status.as_u16(), 200, "{name}");
+    }
+    assert!(names.lines().count() > 50, "{names}");
+    let missing = ureq::get(at("data/migrations/none.sql")).call();
+    assert!(matches!(missing, Err(ureq::Error::StatusCode(404))), "{missing:?}");
+}
+
+#[test]
+fn a_trusted_proxy_logs_people_in() {
+    let place = Place::new();
+    let start = |proxy: &str| {
+        let options = ["--actual", "/actual", "--actual-header-login", "--trusted-proxy", proxy];
+        Server::start(&place.at("data"), &options)
+    };
+    let login = |server: &Server, header: Option<&str>, body: &Value| {
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        let mut request = agent.post(format!("{}/actual/account/login", server.address));
+        if let Some(password) = header {
+            request = request.header("x-actual-password", password);
+        }
+        let mut answer = request.content_type("application/json").send(body.to_string()).unwrap();
+        let answer_text = answer.body_mut().read_to_string().unwrap();
+        let fields: Value = serde_json::from_str(&answer_text).unwrap();
+        let reason = fields["reason"].as_str().unwrap_or("none").to_owned();
+        (answer.status().as_u16(), reason)
+    };
+    let refused = |status: u16, reason: &str| (status, reason.to_owned());
+    let server = start("127.0.0.1");
+    let bootstrap = format!("{}/actual/account/bootstrap", server.address);
+    assert_eq!(post(&bootstrap, "", &json!({"password": "a"})).0, 200);
+    // As the web app asks.
+    let app = json!({"password": "", "loginMethod": "header"});
+    assert_eq!(login(&server, Some("a"), &app), refused(200, "none"));
+    assert_eq!(login(&server, Some("a"), &json!({})), refused(200, "none"));
+    assert_eq!(login(&server, Some("b"), &app), refused(400, "invalid-password"));
+    assert_eq!(login(&server, None, &app), refused(200, "invalid-header"));
+    // A person may still type it.
+    let typed = json!({"password": "a", "loginMethod": "password"});
+    assert_eq!(login(&server, None, &typed), refused(200, "none"));
+    let told = server.get("/actual/account/needs-bootstrap");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["data"]["loginMethod"], "header");
+    let methods = &told["data"]["availableLoginMethods"];
+    assert_eq!((&methods[0]["method"], &methods[0]["active"]), (&json!("header"), &json!(1)));
+    drop(server);
+
+    let server = start("192.0.2.1");
+    assert_eq!(login(&server, Some("a"), &app), refused(200, "proxy-not-trusted"));
+    assert_eq!(login(&server, None, &typed), refused(200, "none"));
+}
+
 /// What `/info` says, with a web app whose package has this description.
 fn version_with(package: &str) -> String {
     let place = Place::new();
@@ -47,9 +112,8 @@ fn version_with(package: &str) -> String {
     place.write("package/package.json", package);
     let options = ["--actual", "127.0.0.1:0", "--actual-web", &web];
     let server = Server::start(&place.at("data"), &options);
-    let url = format!("{}/info", server.actual.as_ref().unwrap());
-    let text = ureq::get(url).call().unwrap().body_mut().read_to_string().unwrap();
-    let info: Value = serde_json::from_str(&text).unwrap();
+    let info = text(&format!("{}/info", server.actual.as_ref().unwrap()));
+    let info: Value = serde_json::from_str(&info).unwrap();
     info["build"]["version"].as_str().unwrap().to_owned()
 }
 
@@ -73,6 +137,7 @@ fn what_the_options_want_is_said() {
         (&["--actual", "/actual", "--actual-web", "x"], "an address of its own"),
         (&["--actual", "127.0.0.1:0", "--actual-web", "x"], "index.html is missing"),
         (&["--actual", "127.0.0.1:0", "--actual-login", "-"], "--actual-login"),
+        (&["--actual", "/actual", "--actual-header-login"], "--trusted-proxy"),
     ] {
         let serve = ["serve", "--listen", "127.0.0.1:0", "--data", &data];
         let ran = warren(&[&serve, options].concat());
