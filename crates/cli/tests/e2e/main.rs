@@ -9,6 +9,7 @@ mod at_rest;
 mod bench;
 mod bench_actual;
 mod bench_browser;
+mod certificates;
 mod commands;
 mod compare;
 mod copies;

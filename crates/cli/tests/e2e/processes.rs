@@ -133,6 +133,11 @@ impl Server {
         Self { child, address: text("address").unwrap(), actual: text("actual") }
     }
 
+    /// `127.0.0.1:…`
+    pub(crate) fn host_and_port(&self) -> &str {
+        self.address.rsplit('/').next().unwrap()
+    }
+
     /// Its process id.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
