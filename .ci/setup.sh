@@ -11,20 +11,47 @@ purpose=$1
 channel=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
 
 packages=()
+services=()
 need() { # need PACKAGE COMMAND…: the package is missing if the command fails
     local package=$1
     shift
     "$@" >/dev/null 2>&1 || packages+=("$package")
 }
 
+need_without_service() { # the same, for a package whose service, of the same name, is not to run here
+    "${@:2}" >/dev/null 2>&1 || services+=("$1")
+    need "$@"
+}
+
+as_root() {
+    local command=(env DEBIAN_FRONTEND=noninteractive "$@")
+    ((EUID == 0)) || command=(sudo "${command[@]}")
+    "${command[@]}"
+}
+
+# Runs a command that installs packages, without any of their services being started meanwhile: by the file
+# that says so to Debian's scripts, unless the machine has one of its own.
+without_services() (
+    policy=/usr/sbin/policy-rc.d
+    if [[ ! -e $policy ]]; then
+        trap 'as_root rm -f "$policy"' EXIT
+        printf '#!/bin/sh\n# %s; it removes this.\nexit 101\n' "$PWD/.ci/setup.sh" |
+            as_root install -m 755 /dev/stdin "$policy" || exit
+    fi
+    "$@"
+)
+
 install() { # what is needed so far
     ((${#packages[@]})) || return 0
     echo "installing: ${packages[*]}"
-    local as_root=(env DEBIAN_FRONTEND=noninteractive)
-    ((EUID == 0)) || as_root=(sudo "${as_root[@]}")
-    "${as_root[@]}" apt-get -qq update
-    "${as_root[@]}" apt-get -qq install --yes --no-install-recommends "${packages[@]}" >/dev/null
-    packages=()
+    as_root apt-get -qq update
+    without_services as_root apt-get -qq install --yes --no-install-recommends "${packages[@]}" >/dev/null || {
+        echo "these packages cannot be installed: ${packages[*]}" >&2
+        exit 1
+    }
+    # Nor at the next start of the machine.
+    ((!${#services[@]})) || as_root systemctl --quiet disable "${services[@]}"
+    packages=() services=()
 }
 
 clang_for_wasm() {
@@ -60,6 +87,12 @@ system_packages() { # system_packages run|test
         need openssl command -v openssl
         # The benchmarks' tests start servers of their own: the cluster that comes with it stays idle.
         need postgresql compgen -G '/usr/lib/postgresql/*/bin/initdb'
+        # What docs/operating has configurations for.
+        need systemd command -v systemd-analyze
+        need_without_service nginx test -x /usr/sbin/nginx
+        need_without_service caddy test -x /usr/bin/caddy
+        need_without_service haproxy test -x /usr/sbin/haproxy
+        need_without_service fail2ban test -x /usr/bin/fail2ban-regex
         # The frameworks that `warren tune --emit` writes for.
         need default-jdk-headless command -v javac
         need maven command -v mvn
