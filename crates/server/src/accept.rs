@@ -140,12 +140,12 @@ impl Connection {
         is_refused: Arc<AtomicBool>,
     ) -> Result<(), Broken> {
         let Self { http, watcher, peer, router, app } = self;
+        let is_proxy = app.proxies.is_trusted(peer);
         let service = service_fn(move |mut request: Request<Incoming>| {
             let client = app.proxies.client(peer, request.headers());
-            let is_proxied = app.proxies.is_trusted(peer);
-            request.extensions_mut().insert(Address { client, is_proxied });
             let is_refused = Arc::clone(&is_refused);
-            request.extensions_mut().insert(Peer { address: client, is_refused });
+            request.extensions_mut().insert(Address { client, is_proxied: is_proxy });
+            request.extensions_mut().insert(Peer { address: client, is_proxy, is_refused });
             router.clone().oneshot(request)
         });
         Ok(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await?)

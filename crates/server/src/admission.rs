@@ -12,6 +12,7 @@
 //! operator has named, that of the proxy's client (`proxies`).
 
 pub(crate) mod body;
+pub(crate) mod body_rest;
 pub(crate) mod connections;
 pub(crate) mod hosts;
 pub(crate) mod logins;

@@ -72,6 +72,8 @@ impl<S: Sync> FromRequestParts<S> for Encoding {
 pub(crate) struct Peer {
     /// The other side of the connection, or the client of a trusted proxy.
     pub(crate) address: IpAddr,
+    /// Whether the other side is such a proxy.
+    pub(crate) is_proxy: bool,
     /// Whether its last request was refused and had a body, of which perhaps not all was read.
     pub(crate) is_refused: Arc<AtomicBool>,
 }

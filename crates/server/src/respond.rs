@@ -19,6 +19,8 @@ use axum::response::{IntoResponse, Response};
 use protocol::{ErrorCode, ErrorResponse};
 use serde::Serialize;
 
+use crate::admission::body::BodyLimits;
+use crate::admission::body_rest::BodyRest;
 use crate::admission::hosts::Hosts;
 use crate::admission::memory::Room;
 use crate::app::App;
@@ -26,6 +28,7 @@ use crate::clock;
 use crate::error::Refusal;
 use crate::extract::{Encoding, Peer};
 use crate::gateway::Unread;
+use crate::socket::LINGER_BYTES_MAX;
 
 /// An answer's body, encoded.
 pub(crate) struct Reply {
@@ -89,6 +92,8 @@ pub(crate) async fn finish(
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
     let has_body = !request.body().is_end_stream();
+    let (request, rest) =
+        if peer.is_proxy && has_body { BodyRest::of(request) } else { (request, None) };
     let started = clock::now();
     let mut response = next.run(request).await;
     let refusal = response.extensions_mut().remove::<Arc<Refusal>>();
@@ -98,6 +103,11 @@ pub(crate) async fn finish(
     if is_refused {
         // Whatever of it has not been read, nobody will read: the client needs another connection.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        if let Some(rest) = rest {
+            let wait_max = app.config.request_timeout;
+            let limits = BodyLimits { bytes_max: LINGER_BYTES_MAX, wait_max, is_long: false };
+            rest.discard(limits).await;
+        }
     }
     if let Some(refusal) = refusal {
         if let Some(cause) = &refusal.cause {
@@ -180,7 +190,11 @@ mod tests {
             .layer(from_fn_with_state(app, finish));
         let mut request = Request::new(Body::empty());
         let address = std::net::Ipv4Addr::LOCALHOST.into();
-        request.extensions_mut().insert(Peer { address, is_refused: Arc::default() });
+        request.extensions_mut().insert(Peer {
+            address,
+            is_proxy: false,
+            is_refused: Arc::default(),
+        });
         let response = router.oneshot(request).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let body = response.into_body().collect().await.unwrap().to_bytes();

@@ -37,7 +37,7 @@ const LINGER_QUIET_MAX: Duration = Duration::from_secs(2);
 /// How long a refused peer is listened to in all, and how much is taken: four bodies of the usual
 /// limit.
 const LINGER_MAX: Duration = Duration::from_secs(10);
-const LINGER_BYTES_MAX: usize = 64 << 20;
+pub(crate) const LINGER_BYTES_MAX: usize = 64 << 20;
 
 /// Small writes leave at once, and a peer that acknowledges none of them is gone.
 pub(crate) fn prepare(stream: &TcpStream) -> Result<()> {
