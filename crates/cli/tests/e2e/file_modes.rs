@@ -102,11 +102,11 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
-/// A running `warren …`; it ends with this value.
-pub(crate) struct Running(Child);
+/// A running program; it ends with this value.
+pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    fn of(command: &mut Command) -> Self {
+    pub(crate) fn of(command: &mut Command) -> Self {
         Self(command.stdout(Stdio::piped()).spawn().unwrap())
     }
 

@@ -1,6 +1,7 @@
 //! A proxy that reads requests, as nginx does: it passes them on, or answers in the server's place.
 //!
 //! # Not here
+//! - The distribution's proxies → `operating/reverse_proxy.rs`.
 //! - One that counts bytes and cuts connections → `proxy.rs`.
 
 use std::io::{BufRead, BufReader, Read, Write, copy, sink};
@@ -12,8 +13,6 @@ use std::thread;
 #[derive(Clone)]
 pub(crate) enum Rule {
     Pass,
-    /// Refuses larger bodies as nginx does: before it has read them, and with a page.
-    BodyBytesMax(usize),
     /// Answers all with this status, media type and body.
     Answer(u16, &'static str, Vec<u8>),
 }
@@ -21,12 +20,9 @@ pub(crate) enum Rule {
 impl Rule {
     /// A page for people.
     pub(crate) fn page(status: u16) -> Self {
-        Self::Answer(status, "text/html", page(status))
+        let page = format!("<html><head><title>{status}</title></head><body></body></html>\r\n");
+        Self::Answer(status, "text/html", page.into_bytes())
     }
-}
-
-fn page(status: u16) -> Vec<u8> {
-    format!("<html><head><title>{status}</title></head><body></body></html>\r\n").into_bytes()
 }
 
 /// Listens until the test's process ends.
@@ -77,13 +73,10 @@ fn answer(client: &TcpStream, server: &str, rule: &Rule) -> std::io::Result<()> 
     }
     let mut body = reader.take(length);
     match rule {
-        Rule::BodyBytesMax(max) if length > *max as u64 => {
-            write_answer(client, 413, "text/html", &page(413))?;
-        }
         Rule::Answer(status, media_type, content) => {
             write_answer(client, *status, media_type, content)?;
         }
-        Rule::Pass | Rule::BodyBytesMax(_) => {
+        Rule::Pass => {
             let mut server = TcpStream::connect(server)?;
             // The server closes behind its answer, so its end needs no parsing.
             let head = head.replacen("\r\n", "\r\nconnection: close\r\n", 1);

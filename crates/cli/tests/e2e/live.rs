@@ -1,18 +1,18 @@
 //! `warren sync --watch`: what one device's program writes appears in the other's file.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::processes::{Server, json, sql, start};
+use crate::processes::{Server, json, sql, start_with};
 use crate::proxy::Proxy;
 use crate::support::{Place, check_equal, clients, sync, track_all};
 
 /// Far more than it takes: a test that waits for ever is worse than one that fails.
-const DEADLINE: Duration = Duration::from_secs(90);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 /// How often a file is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -24,15 +24,14 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn start(file: &str) -> Self {
-        let mut child = start(&["sync", file, "--watch", "--json"]);
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let (tell, lines) = sync_channel(1_000);
-        std::thread::spawn(move || {
-            for line in stdout.lines() {
-                // The test may have seen enough.
-                drop(tell.send(line.unwrap()));
-            }
-        });
+        Self::start_with(&[], file)
+    }
+
+    /// One with these environment variables.
+    pub(crate) fn start_with(variables: &[(&str, &str)], file: &str) -> Self {
+        let watch = ["sync", file, "--watch", "--json"];
+        let mut child = start_with(variables, Stdio::inherit(), &watch);
+        let lines = lines(child.stdout.take().unwrap());
         Self { child, lines }
     }
 
@@ -70,6 +69,18 @@ impl Watch {
         }
         (self.child.wait().unwrap().code(), said)
     }
+}
+
+/// What a program writes, line by line.
+pub(crate) fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
+    let (tell, lines) = sync_channel(1_000);
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines() {
+            // The test may have seen enough.
+            drop(tell.send(line.unwrap()));
+        }
+    });
+    lines
 }
 
 impl Drop for Watch {

@@ -77,9 +77,14 @@ pub(crate) fn warren_asking(arguments: &[&str], input: &str) -> Ran {
 
 /// A running `warren …`, to be killed.
 pub(crate) fn start(arguments: &[&str]) -> Child {
+    start_with(&[], Stdio::inherit(), arguments)
+}
+
+/// One with these environment variables, and a place for what it writes to standard error.
+pub(crate) fn start_with(variables: &[(&str, &str)], stderr: Stdio, arguments: &[&str]) -> Child {
     let mut command = Command::new(WARREN);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    command.spawn().unwrap()
+    command.args(arguments).envs(variables.iter().copied());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap()
 }
 
 /// Runs statements in the `sqlite3` shell, which stops at the first that fails.
@@ -107,6 +112,13 @@ pub(crate) fn python() -> PathBuf {
     python
 }
 
+/// What a program prints first.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    line
+}
+
 /// A running `warren serve`; it ends with this value.
 pub(crate) struct Server {
     child: Child,
@@ -126,11 +138,18 @@ impl Server {
 
     /// A server that was started with `--json`.
     pub(crate) fn new(mut child: Child) -> Self {
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let line = first_line(&mut child);
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
         let text = |member: &str| said[member].as_str().map(str::to_owned);
         Self { child, address: text("address").unwrap(), actual: text("actual") }
+    }
+
+    /// A server that was started without `--json`, so that its log is for people.
+    pub(crate) fn for_people(mut child: Child) -> Self {
+        let line = first_line(&mut child);
+        let address = line.strip_prefix("Warren serves ").and_then(|rest| rest.split(' ').next());
+        let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        Self { child, address, actual: None }
     }
 
     /// `127.0.0.1:…`

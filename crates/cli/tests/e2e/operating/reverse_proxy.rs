@@ -1,0 +1,202 @@
+//! The distribution's nginx, Caddy and HAProxy, each on a port of this machine.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::Receiver;
+
+use super::{PROXIES_PAGE, code_block, program, replaced};
+use crate::certificates::Certificates;
+use crate::file_modes::{Running, wait_until};
+use crate::live::{DEADLINE, lines};
+use crate::processes::with_input;
+use crate::support::Place;
+
+/// Another program may take a port that was free a moment ago.
+const PORTS_COUNT_MAX: usize = 5;
+
+/// Of clients: one that no proxy has, and that the server does not trust.
+pub(super) const CLIENT: &str = "127.9.0.7";
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ProxyKind {
+    Nginx,
+    Caddy,
+    HaProxy,
+}
+
+impl ProxyKind {
+    pub(super) const ALL: [Self; 3] = [Self::Nginx, Self::Caddy, Self::HaProxy];
+
+    /// Starts it as one process in the foreground.
+    fn command(self, place: &Place, configuration: &str) -> Command {
+        let (path, arguments) = match self {
+            Self::Nginx => ("/usr/sbin/nginx", &["-e", "stderr", "-c"][..]),
+            Self::Caddy => ("/usr/bin/caddy", &["run", "--adapter", "caddyfile", "--config"][..]),
+            Self::HaProxy => ("/usr/sbin/haproxy", &["-db", "-f"][..]),
+        };
+        let mut command = program(path);
+        command.args(arguments).arg(configuration);
+        if let Self::Nginx = self {
+            command.args(["-p", &place.at("")]);
+        }
+        // Where Caddy keeps what it writes.
+        command.env("HOME", place.at("")).env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
+        command
+    }
+
+    /// What the page says, for a server at `target`, with what the page leaves to the distribution.
+    fn configuration(self, certificates: &Certificates, target: &str, port: u16) -> String {
+        let Certificates { place, certificate, key, .. } = certificates;
+        match self {
+            Self::Nginx => nginx_around(&replaced(
+                code_block(PROXIES_PAGE, "## nginx"),
+                &[
+                    ("listen 443", &format!("listen 127.0.0.1:{port}")),
+                    ("127.0.0.1:4600", target),
+                    ("/etc/ssl/warren/fullchain.pem", certificate),
+                    ("/etc/ssl/warren/privkey.pem", key),
+                ],
+            )),
+            Self::Caddy => {
+                // In TLS a client names no host that is an address, so the site takes any host.
+                let site = format!("https://:{port} {{\n bind 127.0.0.1\n tls {certificate} {key}");
+                let page = code_block(PROXIES_PAGE, "## Caddy");
+                let page =
+                    replaced(page, &[("warren.example {", &site), ("127.0.0.1:4600", target)]);
+                format!("{{\n admin off\n auto_https disable_redirects\n}}\n{page}")
+            }
+            Self::HaProxy => {
+                let both = place.at("haproxy.pem");
+                let read = |path| fs::read_to_string(path).unwrap();
+                fs::write(&both, read(certificate) + &read(key)).unwrap();
+                replaced(
+                    code_block(PROXIES_PAGE, "## HAProxy"),
+                    &[
+                        ("bind :443", &format!("bind 127.0.0.1:{port}")),
+                        ("127.0.0.1:4600", target),
+                        ("/etc/haproxy/warren.pem", &both),
+                    ],
+                )
+            }
+        }
+    }
+}
+
+/// What `/etc/nginx/nginx.conf` is around a site, with all files in one folder.
+pub(super) fn nginx_around(site: &str) -> String {
+    format!(
+        "daemon off; master_process off; pid nginx.pid; error_log stderr warn; events {{}}
+         http {{
+             access_log off; client_body_temp_path body; proxy_temp_path proxy;
+             fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+             {site}
+         }}"
+    )
+}
+
+/// One that runs, until this value is dropped.
+pub(super) struct ReverseProxy {
+    program: Running,
+    port: u16,
+    /// A file.
+    log: String,
+}
+
+impl ReverseProxy {
+    /// As the page says, in front of a server at an address such as `127.0.0.1:4600`. What is
+    /// replaced must be in the page.
+    pub(super) fn as_page(
+        kind: ProxyKind,
+        certificates: &Certificates,
+        target: &str,
+        replacements: &[(&str, &str)],
+    ) -> Self {
+        Self::start(kind, certificates.place, |port| {
+            replaced(&kind.configuration(certificates, target, port), replacements)
+        })
+    }
+
+    /// With a configuration for a port. Returns when it accepts connections.
+    pub(super) fn start(
+        kind: ProxyKind,
+        place: &Place,
+        configuration: impl Fn(u16) -> String,
+    ) -> Self {
+        let (file, log) = (place.at(&format!("{kind:?}.conf")), place.at(&format!("{kind:?}.log")));
+        let started = (0..PORTS_COUNT_MAX).find_map(|_| {
+            let port = free_port();
+            fs::write(&file, configuration(port)).unwrap();
+            let mut command = kind.command(place, &file);
+            let program = Running::of(command.stderr(File::create(&log).unwrap()));
+            Self { program, port, log: log.clone() }.ready()
+        });
+        started.unwrap_or_else(|| panic!("{kind:?}: {}", fs::read_to_string(&log).unwrap()))
+    }
+
+    /// `None` if it ends instead.
+    fn ready(mut self) -> Option<Self> {
+        let mut has_ended = false;
+        wait_until("a proxy that listens", || {
+            has_ended = self.program.0.try_wait().unwrap().is_some();
+            has_ended || TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok()
+        });
+        (!has_ended).then_some(self)
+    }
+
+    /// `127.0.0.1:…`
+    pub(super) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// What it has logged.
+    pub(super) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// A TLS connection of a client at [`CLIENT`], on the program's standard input and output.
+    fn connect(&self, certificates: &Certificates) -> Command {
+        let mut command = program("/usr/bin/openssl");
+        command.args(["s_client", "-quiet", "-verify_quiet", "-verify_return_error"]);
+        command.args(["-CAfile", &certificates.authority, "-verify_ip", "127.0.0.1"]);
+        command.args(["-bind", &format!("{CLIENT}:0"), "-connect", &self.address()]);
+        command
+    }
+
+    /// What one request is answered, head and body.
+    pub(super) fn ask(&self, certificates: &Certificates, request: &str) -> String {
+        with_input(&mut self.connect(certificates), request).stdout
+    }
+
+    /// What one request is answered, line by line.
+    pub(super) fn listen(&self, certificates: &Certificates, request: &str) -> ResponseStream {
+        let mut command = self.connect(certificates);
+        let mut client = Running::of(command.stdin(Stdio::piped()).stderr(Stdio::null()));
+        client.0.stdin.take().unwrap().write_all(request.as_bytes()).unwrap();
+        let lines = lines(client.0.stdout.take().unwrap());
+        ResponseStream { lines, _client: client }
+    }
+}
+
+/// An answer that goes on, until this value is dropped.
+pub(super) struct ResponseStream {
+    lines: Receiver<String>,
+    _client: Running,
+}
+
+impl ResponseStream {
+    /// Waits for a line that begins so.
+    #[track_caller]
+    pub(super) fn until(&self, start: &str) {
+        let mut seen = Vec::new();
+        while !seen.last().is_some_and(|line: &String| line.starts_with(start)) {
+            let line = self.lines.recv_timeout(DEADLINE);
+            seen.push(line.unwrap_or_else(|error| panic!("{error} after {seen:?}")));
+        }
+    }
+}
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
