@@ -77,9 +77,16 @@ pub(crate) fn describe(status: &Status, output: Output) {
         }
     }
     for exception in &status.exceptions {
-        let what = if exception.held { "held back" } else { "kept though deleted" };
+        let what = match exception.kind.as_str() {
+            "kept" => "kept though deleted",
+            "missing" => "deleted, though another row refers to it",
+            _ => "held back",
+        };
         let (table, key, reason) = (&exception.table, &exception.key, &exception.reason);
         output.line(format_args!("{what}: {table} ({key}): {reason}"));
+    }
+    for obstacle in &status.obstacles {
+        output.line(format_args!("table {}: {}", obstacle.table, obstacle.why));
     }
     for unknown in &status.unknown {
         output.line(format_args!(

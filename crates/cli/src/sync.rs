@@ -9,7 +9,9 @@ use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
 use protocol::{ClientRequest, ErrorCode};
-use replica::{Error, Http, Progress, Refused, Replica, Report, SyncOptions};
+use replica::{
+    Discrepancy, Error, Http, Obstacle, Progress, Refused, Replica, Report, SyncOptions,
+};
 use zeroize::Zeroize;
 
 use self::watch::Watch;
@@ -225,13 +227,43 @@ fn describe(path: &Path, report: &Report, output: Output) {
             "  the server had lost or gained something: both sides were compared"
         ));
     }
+    match report.discrepancy {
+        None => {}
+        Some(Discrepancy::Withheld(count)) => output.line(format_args!(
+            "  the server says that it holds {count} changes that it does not send"
+        )),
+        Some(Discrepancy::Lost(count)) => output
+            .line(format_args!("  the server does not hold {count} changes that it has taken")),
+        Some(Discrepancy::Other) => output.line(format_args!(
+            "  the server holds as many changes, and says that they are others"
+        )),
+    }
     describe_refused(&report.refused, output);
+    describe_held(report, output);
     if report.clock_off_ms != 0 {
         let (seconds, side) = (report.clock_off_ms.abs() / 1000, report.clock_off_ms > 0);
         let side = if side { "behind" } else { "ahead" };
         output.line(format_args!(
             "  this device's clock is {seconds} s {side}: changes were stamped with the server's"
         ));
+    }
+}
+
+fn describe_held(report: &Report, output: Output) {
+    for (&kind, count) in report.exceptions.iter().filter(|(_, count)| **count > 0) {
+        let words = match kind {
+            "kept" => "are deleted, and shown because other rows refer to them",
+            "missing" => "are deleted and not shown, though other rows refer to them",
+            "displaced" => "wait for a row that has the same unique value and a newer change",
+            "key" => {
+                "have a key that does not fit their table: another device declares it otherwise"
+            }
+            _ => "are refused by their table",
+        };
+        output.line(format_args!("  {count} rows {words} (`warren status` lists them)"));
+    }
+    for Obstacle { table, why, .. } in &report.obstacles {
+        output.line(format_args!("  table {table}: {why}"));
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod cell;
 mod clock;
+mod declaration;
 mod fingerprint;
 mod lost;
 mod message;
@@ -23,6 +24,9 @@ mod window;
 
 pub use cell::{ColumnId, Row};
 pub use clock::{Clock, ClockError, DRIFT_MS_MAX};
+pub use declaration::{
+    Action, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration, Reference,
+};
 pub use fingerprint::Fingerprint;
 pub use lost::{LostEdit, RowChanges, lost_edits};
 pub use message::{Cell, Change, DecodeError, Message, Value};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
-use crate::Timestamp;
+use crate::{Declaration, Timestamp};
 
 /// What devices exchange: an identity and opaque bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,8 +79,8 @@ pub enum Change {
     Schema {
         /// Table name.
         table: String,
-        /// `CREATE TABLE`, then `CREATE INDEX` statements.
-        sql: Vec<String>,
+        /// Its columns and rules.
+        declaration: Declaration,
     },
 }
 
@@ -137,13 +137,10 @@ impl Change {
                     bytes.extend(timestamp.to_bytes());
                 }
             }
-            Self::Schema { table, sql } => {
+            Self::Schema { table, declaration } => {
                 bytes.push(KIND_SCHEMA);
                 put_bytes(&mut bytes, table.as_bytes());
-                put_varint(&mut bytes, sql.len() as u64);
-                for statement in sql {
-                    put_bytes(&mut bytes, statement.as_bytes());
-                }
+                declaration.put(&mut bytes);
             }
         }
         bytes.into()
@@ -171,7 +168,7 @@ impl Change {
             KIND_DELETE => {
                 Self::Delete { table, key: reader.list(Reader::value)?, seen: reader.seen()? }
             }
-            KIND_SCHEMA => Self::Schema { table, sql: reader.list(Reader::text)? },
+            KIND_SCHEMA => Self::Schema { table, declaration: Declaration::read(&mut reader)? },
             _ => return Err(DecodeError::Malformed),
         };
         if reader.0.is_empty() { Ok(change) } else { Err(DecodeError::Malformed) }
@@ -260,7 +257,7 @@ fn put_replaced(bytes: &mut Vec<u8>, cells: &[Cell], deleted: Option<Timestamp>)
     }
 }
 
-fn put_value(bytes: &mut Vec<u8>, value: &Value) {
+pub(crate) fn put_value(bytes: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Null => bytes.push(0),
         Value::Integer(integer) => {
@@ -282,7 +279,7 @@ fn put_value(bytes: &mut Vec<u8>, value: &Value) {
     }
 }
 
-fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
+pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
     put_varint(bytes, value.len() as u64);
     bytes.extend(value);
 }
@@ -306,8 +303,17 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    fn byte(&mut self) -> Result<u8, DecodeError> {
+    pub(crate) fn byte(&mut self) -> Result<u8, DecodeError> {
         self.take(1).map(|bytes| bytes[0])
+    }
+
+    /// 00 or 01.
+    pub(crate) fn bool(&mut self) -> Result<bool, DecodeError> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(DecodeError::Malformed),
+        }
     }
 
     pub(crate) fn timestamp(&mut self) -> Result<Timestamp, DecodeError> {
@@ -334,12 +340,12 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    fn text(&mut self) -> Result<String, DecodeError> {
+    pub(crate) fn text(&mut self) -> Result<String, DecodeError> {
         let text = std::str::from_utf8(self.bytes()?).ok().ok_or(DecodeError::Malformed)?;
         Ok(text.to_owned())
     }
 
-    fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
@@ -381,7 +387,7 @@ impl<'a> Reader<'a> {
         sorted.then(|| seen.into_iter().collect()).ok_or(DecodeError::Malformed)
     }
 
-    fn value(&mut self) -> Result<Value, DecodeError> {
+    pub(crate) fn value(&mut self) -> Result<Value, DecodeError> {
         Ok(match self.byte()? {
             0 => Value::Null,
             1 => {

@@ -12,7 +12,8 @@ use protocol::{
     PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use replica::{
-    AsyncPages, AsyncTransport, Ear, Error, Heard, PageDecoder, Pull, QUIET_MAX, Result,
+    ANSWER_BYTES_MAX, AsyncPages, AsyncTransport, Ear, Error, Heard, PageDecoder, Pull, QUIET_MAX,
+    Result,
 };
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -92,8 +93,7 @@ impl Fetch {
     async fn bytes(&self, path: &str, token: Option<&str>, body: Option<&[u8]>) -> Result<Vec<u8>> {
         let timeout = AbortSignal::timeout_with_u32(REQUEST_TIMEOUT_MS.unsigned_abs());
         let signal = AbortSignal::any(&Array::of2(&self.signal, &timeout));
-        let response = self.send(path, token, body, (PROTOBUF, &signal)).await?;
-        read(&response).await
+        read(&self.send(path, token, body, (PROTOBUF, &signal)).await?).await
     }
 
     /// An answer that is not a refusal; its body is yet to come.
@@ -157,10 +157,20 @@ fn request(
     Ok(init)
 }
 
+/// The whole body, as long as it is one of ours.
 async fn read(response: &Response) -> Result<Vec<u8>> {
-    let body = response.array_buffer().map_err(|error| unreachable(&error))?;
-    let body = JsFuture::from(body).await.map_err(|error| unreachable(&error))?;
-    Ok(Uint8Array::new(&body).to_vec())
+    let mut body = Vec::new();
+    if response.body().is_none() {
+        return Ok(body);
+    }
+    let mut pieces = Pieces::of(response, REQUEST_TIMEOUT_MS)?;
+    while let Some(piece) = pieces.next().await? {
+        body.extend(piece);
+        if body.len() as u64 > ANSWER_BYTES_MAX {
+            return Err(Error::Unreachable("its answer is too large".into()));
+        }
+    }
+    Ok(body)
 }
 
 fn unreachable(error: &JsValue) -> Error {

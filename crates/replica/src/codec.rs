@@ -8,7 +8,6 @@
 //! - With a key, what was not sealed with it under this very timestamp is no change, whoever sent
 //!   it: a server can make messages, but none that are shown.
 
-use bytes::Bytes;
 use crdt::{Change, DecodeError, KeyId, Message, OpenError, SealKey, Timestamp, sealed_with};
 use rusqlite::Connection;
 
@@ -81,18 +80,5 @@ impl Codec {
             },
             Err(error) => Err(Refusal::Unopened(error)),
         }
-    }
-}
-
-/// A table's declaration as this file keeps it for itself; it is never sealed.
-pub(crate) fn encode_declaration(change: &Change) -> Bytes {
-    change.encode()
-}
-
-/// The statements of [`encode_declaration`]; `None` if they are no declaration.
-pub(crate) fn decode_declaration(declaration: &[u8]) -> Option<Vec<String>> {
-    match Change::decode(declaration) {
-        Ok(Change::Schema { sql, .. }) => Some(sql),
-        _ => None,
     }
 }

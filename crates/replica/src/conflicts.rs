@@ -287,7 +287,7 @@ fn write(db: &Connection, found: &Found) -> Result<()> {
     let tables = Table::all(db)?;
     let (table, id) = locate(&tables, found).ok_or_else(untracked)?;
     let cell = match &found.lost {
-        Lost::Delete => return show::hide(db, table, &id),
+        Lost::Delete => return restored(show::hide(db, table, &id)?),
         Lost::Row => None,
         Lost::Cell(name, value) => {
             Some((column_of(table, name).ok_or_else(untracked)?, value.clone()))
@@ -305,11 +305,16 @@ fn write(db: &Connection, found: &Found) -> Result<()> {
     }
     // The row comes back as it was last known, but for this cell.
     let row = state::load(db, &id)?.unwrap_or_default();
-    let mut values = Values::load(&mut Names::new(db)?, table, &id, &row)?;
+    let values = Values::load(&mut Names::new(db)?, table, &id, &row)?;
+    let mut values = values.map_err(|unfit| Error::NotRestored { why: unfit.reason })?;
     if let Some((column, value)) = cell {
         values.set(column, value);
     }
-    match show::show(db, table, &values)? {
+    restored(show::show(db, table, &values)?)
+}
+
+fn restored(shown: Shown) -> Result<()> {
+    match shown {
         Shown::Yes => Ok(()),
         Shown::Refused(why) => Err(Error::NotRestored { why }),
     }

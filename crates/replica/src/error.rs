@@ -126,6 +126,12 @@ pub enum Error {
     /// The file is encrypted with another key, or is no database.
     #[error("this key does not open the file; without a key: it is encrypted, or no database")]
     WrongKey,
+    /// A trigger of the user's ended the sync's transaction: nothing that was received is shown.
+    #[error("a trigger rolled everything back (RAISE(ROLLBACK)), so nothing is shown: {why}")]
+    RolledBack {
+        /// The trigger's words.
+        why: String,
+    },
     /// SQLite refused.
     #[error("sqlite: {0}")]
     Sqlite(#[from] rusqlite::Error),
@@ -177,6 +183,7 @@ impl Error {
             Self::NotRestored { .. } => "constraint",
             Self::Phrase(error) => error.code(),
             Self::WrongKey => "wrong_key",
+            Self::RolledBack { .. } => "rolled_back",
             Self::Sqlite(_) => "sqlite",
         }
     }

@@ -7,9 +7,10 @@ use rusqlite::Connection;
 
 use crate::devices::Devices;
 use crate::error::Result;
+use crate::exception::{self, Kind};
 use crate::log::Log;
 use crate::replica::Replica;
-use crate::state::{self, RowId, Visibility};
+use crate::state::RowId;
 use crate::table::Table;
 use crate::value::{literal, literals};
 
@@ -48,7 +49,7 @@ impl Replica {
         self.snapshot(|db| {
             let Some((key, changes)) = find(db, table, key)? else { return Ok(Vec::new()) };
             let devices = Devices::load(db)?;
-            let newest = Newest::of(&changes, visibility(db, table, &key)?);
+            let newest = Newest::of(&changes, exception_of(db, table, &key)?);
             let entries = changes.iter().map(|(timestamp, change)| {
                 newest.entry(*timestamp, change, literals(&key), devices.name(timestamp.node()))
             });
@@ -87,11 +88,13 @@ fn find(
     Ok(rows.into_values().min_by_key(|(key, _)| texts(key)))
 }
 
-fn visibility(db: &Connection, table: &str, key: &[Value]) -> Result<Option<Visibility>> {
+/// What the row is an exception for, if it is one.
+fn exception_of(db: &Connection, table: &str, key: &[Value]) -> Result<Option<Kind>> {
     let tables = Table::all(db)?;
     let found = tables.iter().find(|known| known.name.eq_ignore_ascii_case(table));
     let Some(table) = found else { return Ok(None) };
-    Ok(state::exceptions(db)?.get(&RowId::new(table.id, key)).copied())
+    let id = RowId::new(table.id, key);
+    Ok(exception::all(db)?.into_iter().find(|(known, _)| *known == id).map(|(_, kind)| kind))
 }
 
 /// What of a row is shown.
@@ -103,7 +106,7 @@ struct Newest {
 }
 
 impl Newest {
-    fn of(changes: &RowChanges, visibility: Option<Visibility>) -> Self {
+    fn of(changes: &RowChanges, exception: Option<Kind>) -> Self {
         let (mut row, mut columns) = (Row::default(), BTreeMap::new());
         for (timestamp, change) in changes {
             match change {
@@ -116,7 +119,7 @@ impl Newest {
                 Change::Schema { .. } => {}
             }
         }
-        let is_visible = visibility.map_or(row.is_live(), |how| how == Visibility::Kept);
+        let is_visible = exception.map_or(row.is_live(), Kind::is_visible);
         Self { row, is_visible, columns }
     }
 

@@ -1,5 +1,6 @@
 //! The transport over HTTP: protobuf, one connection kept open, every wait bounded.
 
+use std::io::Read;
 use std::time::Duration;
 
 use prost::Message;
@@ -17,7 +18,7 @@ use ureq::typestate::AgentScope;
 use crate::error::{Error, Result};
 use crate::listening::{Listening, QUIET_MAX};
 use crate::stream::Pages;
-use crate::transport::{PageStream, Pull, Transport};
+use crate::transport::{ANSWER_BYTES_MAX, PageStream, Pull, Transport};
 
 /// Until a connection stands.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,8 +26,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
 /// Between two pieces of a stream.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
-/// An answer is a page of messages with framing; more than this is no answer of ours.
-const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 type Builder = ConfigBuilder<AgentScope>;
 
@@ -120,8 +119,14 @@ fn answer(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>
 }
 
 fn read(response: Response<ureq::Body>) -> Result<Vec<u8>> {
-    let mut body = response.into_body();
-    body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(|e| unreachable(&e))
+    // What comes out of the decoder counts: a few bytes may unpack to a great many.
+    let mut body = response.into_body().into_reader().take(ANSWER_BYTES_MAX + 1);
+    let mut bytes = Vec::new();
+    body.read_to_end(&mut bytes).map_err(|e| Error::Unreachable(e.to_string()))?;
+    if bytes.len() as u64 > ANSWER_BYTES_MAX {
+        return Err(Error::Unreachable("its answer is too large".into()));
+    }
+    Ok(bytes)
 }
 
 /// An answer that is not a refusal.

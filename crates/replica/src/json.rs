@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use crate::conflicts::{Conflict, Edit, Outcome};
 use crate::history::HistoryEntry;
+use crate::obstacle::Obstacle;
 use crate::receipt::Receipt;
-use crate::report::Report;
+use crate::report::{Discrepancy, Report};
 use crate::status::Status;
 
 impl Status {
@@ -19,7 +20,7 @@ impl Status {
         let exceptions = self
             .exceptions
             .iter()
-            .map(|e| json!({"table": e.table, "key": e.key, "held": e.held, "reason": e.reason}));
+            .map(|e| json!({"table": e.table, "key": e.key, "kind": e.kind, "reason": e.reason}));
         json!({
             "node": self.node.to_string(),
             "tables": tables.collect::<Vec<_>>(),
@@ -31,6 +32,7 @@ impl Status {
             "refused": self.refused,
             "sealed": self.sealed,
             "exceptions": exceptions.collect::<Vec<_>>(),
+            "obstacles": obstacles(&self.obstacles),
             "unknown": self.unknown,
             "remote": self.remote.as_ref().map(|r| json!({
                 "server": r.server,
@@ -43,6 +45,11 @@ impl Status {
             })),
         })
     }
+}
+
+fn obstacles(obstacles: &[Obstacle]) -> Vec<Value> {
+    let one = |o: &Obstacle| json!({"table": o.table, "kind": o.kind.name(), "why": o.why});
+    obstacles.iter().map(one).collect()
 }
 
 impl Receipt {
@@ -68,12 +75,15 @@ impl Report {
             "received": self.received,
             "equal": self.equal,
             "repaired": self.repaired,
+            "discrepancy": self.discrepancy.map(Discrepancy::name),
             "server_count": self.server_count,
             "became_device": self.became_device,
             "refused": {
                 "by_reason": self.refused.by_reason().into_iter().collect::<BTreeMap<_, _>>(),
                 "timestamps": self.refused.timestamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
             },
+            "exceptions": self.exceptions,
+            "obstacles": obstacles(&self.obstacles),
             "adopted": self.adopted,
             "clock_off_ms": self.clock_off_ms,
         })

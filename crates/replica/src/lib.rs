@@ -26,11 +26,15 @@
 use sqlite3mc_sys as _;
 
 mod adopt;
+mod affinity;
 mod capture;
 mod codec;
 mod conflicts;
+mod ddl;
+mod declaration;
 mod devices;
 mod error;
+mod exception;
 mod history;
 #[cfg(not(target_family = "wasm"))]
 mod http;
@@ -41,6 +45,7 @@ mod listening;
 mod log;
 mod merge;
 mod meta;
+mod obstacle;
 mod phrase;
 mod receipt;
 mod receive;
@@ -68,14 +73,15 @@ pub use key::{FileKey, check_key};
 #[cfg(not(target_family = "wasm"))]
 pub use listening::Listening;
 pub use listening::{Backoff, Ear, Heard, QUIET_MAX};
+pub use obstacle::{Obstacle, ObstacleKind};
 pub use phrase::Phrase;
 pub use receipt::Receipt;
 pub use replica::Replica;
-pub use report::{Refused, Report};
+pub use report::{Discrepancy, Refused, Report};
 pub use status::{Exception, Remote, Status, TableStatus};
 pub use stream::PageDecoder;
 pub use sync::{Progress, SyncOptions};
 pub use track::Tracked;
-pub use transport::{AsyncPages, AsyncTransport, Pull};
+pub use transport::{ANSWER_BYTES_MAX, AsyncPages, AsyncTransport, Pull};
 #[cfg(not(target_family = "wasm"))]
 pub use transport::{PageStream, Transport};

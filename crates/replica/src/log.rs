@@ -36,6 +36,10 @@ pub(crate) enum Kept {
     Refused(Refusal),
 }
 
+/// Messages that are in memory together, and bytes of their contents.
+const TOGETHER_COUNT_MAX: usize = 10_000;
+const TOGETHER_BYTES_MAX: usize = 8 << 20;
+
 /// `warren_message.merged`: the state does not have it yet.
 const WAITING: i64 = 0;
 /// The state has it.
@@ -244,7 +248,7 @@ impl UnsentPage {
     pub(crate) fn read(db: &Connection, count_max: usize, bytes_max: usize) -> Result<Self> {
         let sql = "SELECT coalesce(max(id), 0) FROM warren_message";
         let id_max = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        let messages = page(db, "sent = 0", Timestamp::ZERO, count_max, bytes_max)?;
+        let messages = page(db, "sent = 0", None, count_max, bytes_max)?;
         Ok(Self { messages, id_max })
     }
 
@@ -259,14 +263,14 @@ impl UnsentPage {
 }
 
 /// The oldest messages that the state does not have yet.
-pub(crate) fn unmerged_page(db: &Connection, count_max: usize) -> Result<Vec<Message>> {
-    page(db, "merged = 0", Timestamp::ZERO, count_max, usize::MAX)
+pub(crate) fn unmerged_page(db: &Connection) -> Result<Vec<Message>> {
+    page(db, "merged = 0", None, TOGETHER_COUNT_MAX, TOGETHER_BYTES_MAX)
 }
 
 fn page(
     db: &Connection,
     which: &str,
-    after: Timestamp,
+    after: Option<Timestamp>,
     count_max: usize,
     bytes_max: usize,
 ) -> Result<Vec<Message>> {
@@ -274,9 +278,11 @@ fn page(
         "SELECT timestamp, content FROM warren_message
          WHERE {which} AND timestamp > ?1 ORDER BY timestamp LIMIT ?2"
     );
+    // Before every timestamp.
+    let after = after.map(|after| after.to_bytes().to_vec()).unwrap_or_default();
     let mut statement = db.prepare_cached(&sql)?;
     let count_max = i64::try_from(count_max).unwrap_or(i64::MAX);
-    let mut rows = statement.query((after.to_bytes(), count_max))?;
+    let mut rows = statement.query((after, count_max))?;
     let (mut page, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let content = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
@@ -380,11 +386,11 @@ fn rewrite(
     let mut total = meta::fingerprint(db)?;
     let sql = "UPDATE warren_message SET timestamp = ?2, content = ?3 WHERE timestamp = ?1";
     let mut update = db.prepare_cached(sql)?;
-    let mut last = Timestamp::ZERO;
+    let mut last = None;
     loop {
-        let messages = page(db, which, last, REWRITE_COUNT_MAX, usize::MAX)?;
+        let messages = page(db, which, last, TOGETHER_COUNT_MAX, TOGETHER_BYTES_MAX)?;
         let Some(newest) = messages.last() else { break };
-        last = newest.timestamp;
+        last = Some(newest.timestamp);
         for message in &messages {
             let Some(other) = another(message)? else { continue };
             let (before, after) = (message.timestamp.to_bytes(), other.timestamp.to_bytes());
@@ -395,6 +401,3 @@ fn rewrite(
     }
     meta::set_fingerprint(db, &total)
 }
-
-/// Messages that are rewritten together: bounds memory.
-const REWRITE_COUNT_MAX: usize = 10_000;

@@ -5,17 +5,14 @@
 //! constraints.
 
 use crdt::{Change, Clock, ColumnId, DRIFT_MS_MAX, Row, Timestamp};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use crate::error::Result;
 use crate::meta;
 use crate::report::Refused;
 use crate::stamp::Now;
 use crate::state::{self, Names, RowId};
-use crate::{codec, log, phrase};
-
-/// Messages that are merged together: bounds memory.
-const CHUNK_COUNT_MAX: usize = 10_000;
+use crate::{declaration, log, phrase};
 
 /// Merges everything in the log that the state does not have yet; returns what cannot be.
 pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) -> Result<Refused> {
@@ -24,7 +21,7 @@ pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) ->
     let (mut count, mut newest) = (0, Timestamp::ZERO);
     let ahead_ms = now.ms().saturating_add(DRIFT_MS_MAX);
     loop {
-        let messages = log::unmerged_page(db, CHUNK_COUNT_MAX)?;
+        let messages = log::unmerged_page(db)?;
         let Some(last) = messages.last() else { break };
         for message in &messages {
             let timestamp = message.timestamp;
@@ -77,9 +74,8 @@ fn merge_one(names: &mut Names<'_>, timestamp: Timestamp, change: Change) -> Res
             let id = RowId::new(names.table(&table)?, &key);
             update(names.db, &id, |row| row.delete(timestamp))
         }
-        Change::Schema { ref table, .. } => {
-            let id = names.table(table)?;
-            declare(names.db, id, timestamp, &change)
+        Change::Schema { table, declaration } => {
+            declaration::note(names, &table, timestamp, &declaration)
         }
     }
 }
@@ -98,21 +94,6 @@ fn update(db: &Connection, id: &RowId, change: impl FnOnce(&mut Row)) -> Result<
     if before.as_ref() != Some(&row) {
         state::save(db, id, &row)?;
         state::unsettle(db, id, true)?;
-    }
-    Ok(())
-}
-
-/// Keeps the newest declaration of a table.
-fn declare(db: &Connection, table: i64, timestamp: Timestamp, change: &Change) -> Result<()> {
-    let sql =
-        "SELECT schema_timestamp FROM warren_table WHERE id = ?1 AND schema_timestamp NOT NULL";
-    let known: Option<Vec<u8>> =
-        db.prepare_cached(sql)?.query_row([table], |r| r.get(0)).optional()?;
-    let timestamp = timestamp.to_bytes();
-    if known.is_none_or(|known| known.as_slice() < timestamp.as_slice()) {
-        let sql = "UPDATE warren_table SET schema_timestamp = ?2, schema_sql = ?3 WHERE id = ?1";
-        let declaration = codec::encode_declaration(change);
-        db.prepare_cached(sql)?.execute((table, timestamp, &declaration[..]))?;
     }
     Ok(())
 }

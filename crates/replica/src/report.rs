@@ -1,8 +1,13 @@
 //! What a sync did, for people and programs.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
 use crdt::{OpenError, Timestamp};
+use protocol::Outcome;
 
 use crate::codec::Refusal;
+use crate::obstacle::Obstacle;
 
 /// What a sync did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,16 +20,56 @@ pub struct Report {
     pub equal: bool,
     /// Whether the sets differed, and both sides had to be shown to each other.
     pub repaired: bool,
+    /// What both sides differ in, if they do.
+    pub discrepancy: Option<Discrepancy>,
     /// Messages that the server holds.
     pub server_count: u64,
     /// Whether this file turned out to be a copy, and became a device of its own.
     pub became_device: bool,
     /// Messages that were received, are kept, and are not shown.
     pub refused: Refused,
+    /// Rows that are not as the messages say, by the kinds of [`crate::Exception`], zeros included.
+    pub exceptions: BTreeMap<&'static str, u64>,
+    /// Tables that cannot be as other devices have them.
+    pub obstacles: Vec<Obstacle>,
     /// Tables and columns that were created.
     pub adopted: Vec<String>,
     /// How far the device's clock was off, if far enough to be corrected.
     pub clock_off_ms: i64,
+}
+
+/// What a server's set differs in from this device's after all that could be exchanged was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discrepancy {
+    /// It says that it holds so many more messages than it sends.
+    Withheld(u64),
+    /// It has taken so many messages and does not hold them.
+    Lost(u64),
+    /// It holds as many, and its fingerprint is another one: other contents, or a lie.
+    Other,
+}
+
+impl Discrepancy {
+    pub(crate) fn of(outcome: &Outcome, device_count: u64) -> Option<Self> {
+        if outcome.equal {
+            return None;
+        }
+        let server_count = outcome.server.count;
+        Some(match server_count.cmp(&device_count) {
+            Ordering::Greater => Self::Withheld(server_count - device_count),
+            Ordering::Less => Self::Lost(device_count - server_count),
+            Ordering::Equal => Self::Other,
+        })
+    }
+
+    /// As programs see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Withheld(_) => "withheld",
+            Self::Lost(_) => "lost",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// Received messages that are no changes here. They stay in the log, where nothing can take their

@@ -5,9 +5,7 @@ CREATE TABLE warren_table (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE COLLATE NOCASE,
     tracked INTEGER NOT NULL DEFAULT 0,
-    announce INTEGER NOT NULL DEFAULT 0, -- its declaration is still to be sent
-    schema_timestamp BLOB,               -- of the newest declaration that is known
-    schema_sql BLOB                      -- that declaration, an encoded message
+    announce INTEGER NOT NULL DEFAULT 0  -- its declaration is still to be sent
 );
 
 CREATE TABLE warren_column (
@@ -18,6 +16,13 @@ CREATE TABLE warren_column (
     key_place INTEGER, -- in the primary key
     UNIQUE (table_id, name)
 );
+
+-- Which messages declare a table.
+CREATE TABLE warren_declaration (
+    table_id INTEGER NOT NULL,
+    timestamp BLOB NOT NULL,
+    PRIMARY KEY (table_id, timestamp)
+) WITHOUT ROWID;
 
 -- Written by the triggers. Columns k1, k2, … hold the key; more are added as tables need them.
 CREATE TABLE warren_outbox (
@@ -63,11 +68,15 @@ CREATE TABLE warren_unsettled (
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
--- Rows that are visible though deleted (kept), or live but not visible (held).
+-- Rows whose visibility is not their liveness. Deleted: kept (visible), missing (referred to, and not
+-- visible); live, and not visible: displaced, constraint, key.
 CREATE TABLE warren_exception (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
-    held INTEGER NOT NULL,
+    kind TEXT NOT NULL,
     reason TEXT NOT NULL,
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
+
+-- Tables that cannot be as other devices have them, as the last sync found.
+CREATE TABLE warren_obstacle (name TEXT NOT NULL, kind TEXT NOT NULL, why TEXT NOT NULL);

@@ -7,19 +7,31 @@
 use std::collections::HashMap;
 
 use crdt::{ColumnId, Row, Value};
-use rusqlite::{Connection, ErrorCode, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::error::{Error, Result};
+use crate::exception::{Exception, Kind};
+use crate::obstacle;
 use crate::state::{self, Names, RowId};
 use crate::table::{Table, quote};
 use crate::value::{Bound, read};
 
-/// Whether SQLite took a row.
+/// Whether SQLite did what it was asked for.
 #[derive(Debug)]
 pub(crate) enum Shown {
     Yes,
-    /// A constraint refuses it, with SQLite's words.
+    /// It refuses to, in its words.
     Refused(String),
+}
+
+/// Whether SQLite took a row that was not there.
+#[derive(Debug)]
+pub(crate) enum Placed {
+    Yes,
+    /// The table refuses it by itself, in SQLite's words.
+    Refused(String),
+    /// This row has a value that only one may have.
+    Beside(RowId),
 }
 
 /// A row's values by column name: the key's and the known cells'.
@@ -29,22 +41,30 @@ pub(crate) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
+    /// An exception if the key is none of the table's.
     pub(crate) fn load(
         names: &mut Names<'_>,
         table: &'a Table,
         id: &RowId,
         row: &Row,
-    ) -> Result<Self> {
+    ) -> Result<std::result::Result<Self, Exception>> {
+        let key = id.key_values()?;
+        if let Some(why) = table.misfit(&key) {
+            return Ok(Err(Exception::new(Kind::Key, why)));
+        }
         let mut values: HashMap<ColumnId, Value> = state::values(names, row)?;
         let cells = table.columns.iter();
         let cells = cells.filter_map(|c| values.remove(&c.id).map(|value| (&c.name, value)));
-        let key = table.key.iter().zip(id.key_values()?).collect();
-        Ok(Self { key, cells: cells.collect() })
+        Ok(Ok(Self { key: table.key.iter().zip(key).collect(), cells: cells.collect() }))
     }
 
     fn get(&self, column: &str) -> Option<&Value> {
         let mut all = self.key.iter().chain(&self.cells);
         all.find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)
+    }
+
+    fn bound(&self) -> impl rusqlite::Params + use<'_> {
+        params_from_iter(self.key.iter().chain(&self.cells).map(|(_, value)| Bound(value)))
     }
 
     /// Takes another value for one cell.
@@ -63,53 +83,104 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Inserts the row, or brings its known cells up to date.
-pub(crate) fn show(db: &Connection, table: &Table, values: &Values<'_>) -> Result<Shown> {
-    let named: Vec<_> = values.key.iter().chain(&values.cells).collect();
-    let columns: Vec<_> = named.iter().map(|(name, _)| quote(name)).collect();
-    let places: Vec<_> = (1..=named.len()).map(|place| format!("?{place}")).collect();
-    let updates = values.cells.iter().map(|(name, _)| format!("{0} = excluded.{0}", quote(name)));
-    let updates = updates.collect::<Vec<_>>().join(", ");
-    let on_conflict =
-        if updates.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {updates}") };
-    let key: Vec<_> = table.key.iter().map(|name| quote(name)).collect();
-    let sql = format!(
-        "INSERT INTO {} ({}) VALUES ({}) ON CONFLICT ({}) DO {on_conflict}",
-        quote(&table.name),
-        columns.join(", "),
-        places.join(", "),
-        key.join(", "),
-    );
-    let bound = params_from_iter(named.iter().map(|(_, value)| Bound(value)));
-    match db.prepare_cached(&sql)?.execute(bound) {
-        Ok(_) => Ok(Shown::Yes),
-        Err(error) => refusal(error).map(Shown::Refused),
-    }
+/// `INSERT` of the values into their columns. What the table's declaration says of conflicts (`ON
+/// CONFLICT REPLACE`) does not hold: nothing else is to change.
+fn insert(table: &Table, values: &Values<'_>) -> String {
+    let names = values.key.iter().chain(&values.cells).map(|(name, _)| quote(name));
+    let columns = names.collect::<Vec<_>>();
+    let places: Vec<_> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
+    let (name, columns, places) = (quote(&table.name), columns.join(", "), places.join(", "));
+    format!("INSERT OR ABORT INTO {name} ({columns}) VALUES ({places})")
 }
 
-fn refusal(error: rusqlite::Error) -> Result<String> {
-    match error {
-        rusqlite::Error::SqliteFailure(code, message)
-            if matches!(code.code, ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch) =>
-        {
-            Ok(message.unwrap_or_else(|| code.to_string()))
+/// Inserts the row, or brings its known cells up to date.
+pub(crate) fn show(db: &Connection, table: &Table, values: &Values<'_>) -> Result<Shown> {
+    let insert = insert(table, values);
+    let key: Vec<_> = table.key.iter().map(|name| quote(name)).collect();
+    // A row that is nothing but its key is updated to what it is: thereby it counts as shown.
+    let updates = if values.cells.is_empty() { &values.key[..1] } else { &values.cells };
+    let updates = updates.iter().map(|(name, _)| format!("{0} = excluded.{0}", quote(name)));
+    let updates = updates.collect::<Vec<_>>().join(", ");
+    // The key's index may take another row for this one, by its collation.
+    let same =
+        table.key.iter().map(|name| format!("{0} = excluded.{0} COLLATE BINARY", quote(name)));
+    let same = same.collect::<Vec<_>>().join(" AND ");
+    let sql =
+        format!("{insert} ON CONFLICT ({}) DO UPDATE SET {updates} WHERE {same}", key.join(", "));
+    let run = || db.prepare_cached(&sql)?.execute(values.bound());
+    Ok(match attempt(db, run)? {
+        Ok(0) => Shown::Refused("another row has the same key, but for its collation".into()),
+        Ok(_) => Shown::Yes,
+        Err(why) => Shown::Refused(why),
+    })
+}
+
+/// Inserts a row that is not there, or tells one that is in its way.
+pub(crate) fn place(db: &Connection, table: &Table, values: &Values<'_>) -> Result<Placed> {
+    let key: Vec<_> = table.key.iter().map(|name| quote(name)).collect();
+    // Without a target it is about every UNIQUE index, also those of conditions and expressions. The
+    // row in the way is updated to what it is, and thereby told.
+    let sql = format!(
+        "{} ON CONFLICT DO UPDATE SET {1} = {1} RETURNING {2}",
+        insert(table, values),
+        key[0],
+        key.join(", "),
+    );
+    let run = || {
+        let mut statement = db.prepare_cached(&sql)?;
+        statement.query_row(values.bound(), |row| read(row, 0, table.key.len()))
+    };
+    let found = match attempt(db, run)? {
+        Ok(found) => RowId::new(table.id, &found),
+        Err(why) => return Ok(Placed::Refused(why)),
+    };
+    let own: Vec<_> = values.key.iter().map(|(_, value)| value.clone()).collect();
+    let is_own = found == RowId::new(table.id, &own);
+    Ok(if is_own { Placed::Yes } else { Placed::Beside(found) })
+}
+
+/// Runs a statement on a user's table. `Err` within: SQLite refuses, for what the table is like.
+fn attempt<T>(
+    db: &Connection,
+    run: impl FnOnce() -> rusqlite::Result<T>,
+) -> Result<std::result::Result<T, String>> {
+    let was_open = !db.is_autocommit();
+    let error = match run() {
+        Ok(done) => return Ok(Ok(done)),
+        Err(error) => error,
+    };
+    let why = obstacle::refusal(error.into())?;
+    // A trigger may end the transaction, and with it what was done so far.
+    if was_open && db.is_autocommit() { Err(Error::RolledBack { why }) } else { Ok(Err(why)) }
+}
+
+/// Why rows can neither be put into the table nor taken out of it, if that is so.
+pub(crate) fn obstacle(db: &Connection, table: &Table) -> Result<Option<String>> {
+    let columns = table.key.iter().chain(table.columns.iter().map(|column| &column.name));
+    let columns: Vec<_> = columns.map(|name| quote(name)).collect();
+    let places = vec!["NULL"; columns.len()].join(", ");
+    let name = quote(&table.name);
+    let insert = format!("INSERT INTO {name} ({}) VALUES ({places})", columns.join(", "));
+    for sql in [insert, format!("DELETE FROM {name} WHERE {}", table.key_condition())] {
+        if let Err(why) = attempt(db, || db.prepare_cached(&sql).map(drop))? {
+            return Ok(Some(why));
         }
-        error => Err(Error::Sqlite(error)),
     }
+    Ok(None)
 }
 
 /// Takes the row out of the table, if it is there.
-pub(crate) fn hide(db: &Connection, table: &Table, id: &RowId) -> Result<()> {
+pub(crate) fn hide(db: &Connection, table: &Table, id: &RowId) -> Result<Shown> {
+    let Some(key) = table.key_of(id)? else { return Ok(Shown::Yes) };
     let sql = format!("DELETE FROM {} WHERE {}", quote(&table.name), table.key_condition());
-    let key = id.key_values()?;
-    db.prepare_cached(&sql)?.execute(params_from_iter(key.iter().map(Bound)))?;
-    Ok(())
+    let run = || db.prepare_cached(&sql)?.execute(params_from_iter(key.iter().map(Bound)));
+    Ok(attempt(db, run)?.map_or_else(Shown::Refused, |_| Shown::Yes))
 }
 
 /// Whether the table has the row.
 pub(crate) fn is_shown(db: &Connection, table: &Table, id: &RowId) -> Result<bool> {
+    let Some(key) = table.key_of(id)? else { return Ok(false) };
     let sql = format!("SELECT 1 FROM {} WHERE {}", quote(&table.name), table.key_condition());
-    let key = id.key_values()?;
     Ok(db.prepare_cached(&sql)?.exists(params_from_iter(key.iter().map(Bound)))?)
 }
 
@@ -120,33 +191,12 @@ pub(crate) fn cell(
     id: &RowId,
     column: &str,
 ) -> Result<Option<Value>> {
+    let Some(key) = table.key_of(id)? else { return Ok(None) };
     let (name, column) = (quote(&table.name), quote(column));
     let sql = format!("SELECT {column} FROM {name} WHERE {}", table.key_condition());
-    let key = id.key_values()?;
     let mut statement = db.prepare_cached(&sql)?;
     let found = statement.query_row(params_from_iter(key.iter().map(Bound)), |r| read(r, 0, 1));
     Ok(found.optional()?.and_then(|mut values| values.pop()))
-}
-
-/// The keys of the rows whose `columns` have these values.
-pub(crate) fn find(
-    db: &Connection,
-    table: &Table,
-    columns: &[String],
-    tuple: &[Value],
-) -> Result<Vec<RowId>> {
-    let key: Vec<_> = table.key.iter().map(|name| quote(name)).collect();
-    let sql = format!(
-        "SELECT {} FROM {} WHERE {}",
-        key.join(", "),
-        quote(&table.name),
-        condition(columns)
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let bound = params_from_iter(tuple.iter().map(Bound));
-    let found = statement.query_map(bound, |row| read(row, 0, table.key.len()))?;
-    let found = found.map(|key| Ok(RowId::new(table.id, &key?)));
-    found.collect()
 }
 
 /// Whether a row of `table` has these values in these columns.

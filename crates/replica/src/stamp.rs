@@ -13,11 +13,12 @@ use std::collections::{BTreeSet, HashMap};
 use crdt::{Cell, Change, Clock, ClockError, Fingerprint, Row, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
 
-use crate::codec;
+use crate::declaration;
 use crate::error::Result;
+use crate::exception::{self, Kind};
 use crate::log::Log;
 use crate::meta;
-use crate::state::{self, RowId, Visibility};
+use crate::state::{self, Names, RowId};
 use crate::table::{Declared, Table, quote};
 use crate::value::{Bound, read};
 
@@ -104,7 +105,7 @@ struct Stamper<'a> {
     fingerprint: Fingerprint,
     count: u64,
     /// Rows whose visibility is not their liveness, and have not been written here since.
-    exceptions: HashMap<RowId, Visibility>,
+    exceptions: HashMap<RowId, Kind>,
     /// What is shown of a row that changed here may depend on others only through foreign keys.
     has_references: bool,
 }
@@ -130,7 +131,7 @@ impl<'a> Stamper<'a> {
         }
         let (clock, fingerprint) = (meta::clock(db)?, meta::fingerprint(db)?);
         let has_references = tables.iter().any(|table| !table.foreign_keys.is_empty());
-        let (log, exceptions) = (Log::open(db)?, state::exceptions(db)?);
+        let (log, exceptions) = (Log::open(db)?, exception::all(db)?.into_iter().collect());
         Ok(Self {
             db,
             log,
@@ -202,12 +203,8 @@ impl<'a> Stamper<'a> {
     }
 
     /// Takes note of what the author saw in the row: what is merged later, they did not.
-    fn note_seen(&self, change: &mut Change, row: &Row, exception: Option<Visibility>, table: i64) {
-        let shown = match exception {
-            None => row.is_live(),
-            Some(Visibility::Kept) => true,
-            Some(Visibility::Held) => false,
-        };
+    fn note_seen(&self, change: &mut Change, row: &Row, exception: Option<Kind>, table: i64) {
+        let shown = exception.map_or(row.is_live(), Kind::is_visible);
         let is_dead = !row.is_live() && row.deleted() != Timestamp::ZERO;
         let seen_delete = is_dead.then(|| row.deleted());
         match change {
@@ -233,23 +230,19 @@ impl<'a> Stamper<'a> {
 
     /// Sends the declarations of tables that were tracked, or got columns, since the last stamp.
     fn announce_schemas(&mut self) -> Result<()> {
-        let sql =
-            "SELECT id, name, schema_sql FROM warren_table WHERE tracked = 1 AND announce = 1";
+        let sql = "SELECT id, name FROM warren_table WHERE tracked = 1 AND announce = 1";
         let mut statement = self.db.prepare_cached(sql)?;
-        let tables = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let tables: Vec<(i64, String, Option<Vec<u8>>)> =
-            tables.collect::<rusqlite::Result<_>>()?;
-        for (id, name, known) in tables {
-            let Some(declared) = Declared::read(self.db, &name)? else { continue };
-            let change = Change::Schema { table: name, sql: declared.sql(self.db)? };
-            let declaration = codec::encode_declaration(&change);
-            if known.as_deref() != Some(&declaration[..]) {
+        let tables = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let tables: Vec<(i64, String)> = tables.collect::<rusqlite::Result<_>>()?;
+        for (id, table) in tables {
+            let Some(declared) = Declared::read(self.db, &table)? else { continue };
+            let declaration = declaration::read(self.db, &declared)?;
+            if declaration::newest(&self.log, id)?.as_ref() != Some(&declaration) {
                 let timestamp = self.next_timestamp(self.now.ms())?;
+                let mut names = Names::new(self.db)?;
+                declaration::note(&mut names, &table, timestamp, &declaration)?;
+                let change = Change::Schema { table, declaration };
                 self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
-                let sql =
-                    "UPDATE warren_table SET schema_timestamp = ?2, schema_sql = ?3 WHERE id = ?1";
-                let values = (id, timestamp.to_bytes(), &declaration[..]);
-                self.db.prepare_cached(sql)?.execute(values)?;
                 self.count += 1;
             }
             self.db.execute("UPDATE warren_table SET announce = 0 WHERE id = ?1", [id])?;

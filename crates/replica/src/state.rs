@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crdt::{Change, ColumnId, Row, Timestamp, Value};
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::declaration;
 use crate::error::{Error, Result};
 use crate::log::Log;
 
@@ -47,25 +48,6 @@ pub(crate) fn save(db: &Connection, id: &RowId, row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// How a row is visible that is so for another reason than its state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Visibility {
-    /// Deleted, and visible.
-    Kept,
-    /// Live, and not visible.
-    Held,
-}
-
-/// The rows of which that is so.
-pub(crate) fn exceptions(db: &Connection) -> Result<HashMap<RowId, Visibility>> {
-    let mut statement = db.prepare_cached("SELECT table_id, key, held FROM warren_exception")?;
-    let rows = statement.query_map([], |row| {
-        let id = RowId { table: row.get(0)?, key: row.get(1)? };
-        Ok((id, if row.get(2)? { Visibility::Held } else { Visibility::Kept }))
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
 /// Notes that the row's visible form has to follow its state; `remote`: and may not do so yet.
 pub(crate) fn unsettle(db: &Connection, id: &RowId, remote: bool) -> Result<()> {
     let sql = "INSERT INTO warren_unsettled VALUES (?1, ?2, ?3)
@@ -83,12 +65,7 @@ pub(crate) fn rename(
 ) -> Result<()> {
     let (table, key) = match change {
         Change::Write { table, key, .. } | Change::Delete { table, key, .. } => (table, key),
-        Change::Schema { table, .. } => {
-            let sql = "UPDATE warren_table SET schema_timestamp = ?2
-                       WHERE name = ?3 AND schema_timestamp = ?1";
-            db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes(), table))?;
-            return Ok(());
-        }
+        Change::Schema { .. } => return declaration::rename(db, old, new),
     };
     let id = RowId::new(Names::new(db)?.table(table)?, key);
     if let Some(mut row) = load(db, &id)? {

@@ -5,6 +5,7 @@ use crdt::{Fingerprint, Node};
 use crate::error::Result;
 use crate::log;
 use crate::meta::{self, Key};
+use crate::obstacle::{self, Obstacle};
 use crate::phrase;
 use crate::replica::Replica;
 use crate::state::RowId;
@@ -34,6 +35,8 @@ pub struct Status {
     pub remote: Option<Remote>,
     /// Rows that are kept or held (`docs/formats/2-message.md`).
     pub exceptions: Vec<Exception>,
+    /// Tables that cannot be as other devices have them, as the last sync found.
+    pub obstacles: Vec<Obstacle>,
     /// Columns and tables that other devices have and this file has not.
     pub unknown: Vec<String>,
 }
@@ -73,8 +76,9 @@ pub struct Exception {
     pub table: String,
     /// The primary key, as SQL literals.
     pub key: String,
-    /// Live but not visible, rather than deleted but visible.
-    pub held: bool,
+    /// Deleted but visible (`kept`); deleted, referred to, and not visible (`missing`); or live but
+    /// not visible: `displaced`, `constraint`, `key`.
+    pub kind: String,
     /// Why.
     pub reason: String,
 }
@@ -102,6 +106,7 @@ impl Replica {
             noted: count("SELECT count(*) FROM warren_outbox")?,
             remote: self.remote()?,
             exceptions: self.exceptions()?,
+            obstacles: obstacle::all(db)?,
             unknown: self.unknown()?,
         })
     }
@@ -127,7 +132,7 @@ impl Replica {
     }
 
     fn exceptions(&self) -> Result<Vec<Exception>> {
-        let sql = "SELECT table_id, key, held, reason, name FROM warren_exception
+        let sql = "SELECT table_id, key, kind, reason, name FROM warren_exception
                    JOIN warren_table ON id = table_id ORDER BY table_id, key";
         let mut statement = self.db.prepare(sql)?;
         let mut rows = statement.query([])?;
@@ -135,8 +140,8 @@ impl Replica {
         while let Some(row) = rows.next()? {
             let id = RowId { table: row.get(0)?, key: row.get(1)? };
             let key = literals(&id.key_values()?);
-            let (held, reason, table) = (row.get(2)?, row.get(3)?, row.get(4)?);
-            exceptions.push(Exception { table, key, held, reason });
+            let (kind, reason, table) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            exceptions.push(Exception { table, key, kind, reason });
         }
         Ok(exceptions)
     }

@@ -8,9 +8,8 @@ use prost::Message;
 use protocol::PullResponse;
 
 use crate::error::{Error, Result};
+use crate::transport::ANSWER_BYTES_MAX;
 
-/// A page has about a MiB of contents; more than this is none of ours.
-const PAGE_BYTES_MAX: u64 = 64 << 20;
 /// What is read at a time.
 #[cfg(not(target_family = "wasm"))]
 const CHUNK_BYTES: usize = 64 << 10;
@@ -48,7 +47,7 @@ impl PageDecoder {
         for (index, byte) in self.waiting.iter().take(5).enumerate() {
             length |= u64::from(byte & 0x7f) << (7 * index);
             if *byte < 0x80 {
-                let fits = usize::try_from(length).ok().filter(|_| length <= PAGE_BYTES_MAX);
+                let fits = usize::try_from(length).ok().filter(|_| length <= ANSWER_BYTES_MAX);
                 let length = fits.ok_or_else(|| broken("a page is too large"))?;
                 return Ok(Some((length, index + 1)));
             }

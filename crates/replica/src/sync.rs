@@ -14,13 +14,15 @@ use rusqlite::Connection;
 use crate::adopt;
 use crate::devices::to_send;
 use crate::error::{Error, Result};
+use crate::exception;
 use crate::log::{self, Log, UnsentPage};
 use crate::merge;
 use crate::meta::{self, Key};
+use crate::obstacle;
 use crate::phrase;
 use crate::receive::{become_device, keep};
 use crate::replica::Replica;
-use crate::report::Report;
+use crate::report::{Discrepancy, Report};
 use crate::settle;
 use crate::stamp::{self, Now};
 use crate::table::Table;
@@ -120,6 +122,7 @@ impl Replica {
             sent: 0,
             to_send: 0,
             renames: 0,
+            repeats: 0,
             options,
             report,
         };
@@ -168,6 +171,8 @@ struct Session<'a, 'o> {
     sent: u64,
     to_send: u64,
     renames: u32,
+    /// Messages of the pulls since the last comparison that were known here already.
+    repeats: u64,
     report: Report,
 }
 
@@ -191,6 +196,7 @@ impl Session<'_, '_> {
         };
         self.report.equal = outcome.equal;
         self.report.repaired = outcome.repaired;
+        self.report.discrepancy = Discrepancy::of(&outcome, self.device()?.fingerprint.count);
         self.report.server_count = outcome.server.count;
         self.apply()?;
         Ok(self.report)
@@ -242,14 +248,23 @@ impl Session<'_, '_> {
         self.report.server_count = pulled.fingerprint.count;
         let now = self.now;
         let node = meta::node(&self.replica.db)?;
+        let count = answer.messages.len() as u64;
+        if answer.more && count == 0 {
+            return Err(Error::Unreachable("it sends an empty page, and more to follow".into()));
+        }
         let refused = &mut self.report.refused;
-        self.report.received += self.replica.transaction(|db| {
+        let new = self.replica.transaction(|db| {
             // The first pull tells the time; from then on local changes can be stamped.
             stamp::stamp(db, &Table::all(db)?, now)?;
             let new = keep(db, answer.messages, refused)?;
             meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
             Ok(new)
         })?;
+        self.report.received += new;
+        self.repeats += count - new;
+        if self.repeats > meta::fingerprint(&self.replica.db)?.count {
+            return Err(Error::Unreachable("it sends the same changes again and again".into()));
+        }
         self.report.became_device |= meta::node(&self.replica.db)? != node;
         let total = pulled.fingerprint.count.max(self.report.received);
         (self.options.progress)(Progress::Received(self.report.received, total));
@@ -298,6 +313,10 @@ impl Session<'_, '_> {
             self.to_send = log::unsent_count(db)?;
         }
         let page = UnsentPage::read(db, self.page_count, PAGE_BYTES_MAX)?;
+        if page.messages.is_empty() {
+            let why = "it is to be sent, and cannot be found".into();
+            return Err(Error::Damaged { timestamp: "of an unsent change".into(), why });
+        }
         let unsent = to_send(db)?.saturating_sub(page.messages.len() as u64);
         let request =
             PushRequest { messages: page.messages.iter().cloned().map(Into::into).collect() };
@@ -331,6 +350,7 @@ impl Session<'_, '_> {
 
     /// Compares both sets, takes what this device lacks, and marks what the server lacks.
     async fn reconcile(&mut self) -> Result<()> {
+        self.repeats = 0;
         let (items, fingerprint) = log::items(&self.replica.db)?;
         // What is recorded may be what is wrong.
         self.replica.transaction(|db| meta::set_fingerprint(db, &fingerprint))?;
@@ -371,10 +391,17 @@ impl Session<'_, '_> {
             let refused = merge::merge(db, now, |done| progress(Progress::Applied(done)))?;
             report.refused.add_all(refused);
             if adopting {
-                report.adopted = adopt::adopt(db)?;
+                let adopted = adopt::adopt(db)?;
+                report.adopted = adopted.done;
+                report.obstacles = adopted.obstacles;
                 track::follow_schema(db, now.device_ms)?;
             }
-            settle::settle(db, &Table::all(db)?, |done| progress(Progress::Applied(done)))?;
+            let tables = Table::all(db)?;
+            report.obstacles.extend(obstacle::other_keys(db, &tables)?);
+            let unwritable = settle::settle(db, tables, |done| progress(Progress::Applied(done)))?;
+            report.obstacles.extend(unwritable);
+            obstacle::replace(db, &report.obstacles)?;
+            report.exceptions = exception::counts(db)?;
             meta::set_number(db, Key::SyncedMs, now.device_ms)?;
             meta::set_number(db, Key::ServerCount, report.server_count)?;
             meta::set(db, Key::Equal, report.equal)

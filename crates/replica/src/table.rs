@@ -4,10 +4,13 @@
 //! - A [`Table`]'s columns stand in the order of `warren_column.place`: the order of the mask that
 //!   the triggers write. Places are given once; a later column gets the next one.
 
-use crdt::ColumnId;
+use crdt::{ColumnId, Value};
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::affinity::Affinity;
 use crate::error::{Error, Result};
+use crate::state::RowId;
+use crate::value::literal;
 
 /// A column as SQLite declares it.
 #[derive(Clone, Debug)]
@@ -61,16 +64,6 @@ impl Declared {
     pub(crate) fn captured(&self) -> impl Iterator<Item = &DeclaredColumn> {
         self.columns.iter().filter(|column| column.key_place == 0)
     }
-
-    /// The statements that declare it: the table's, then its indexes'.
-    pub(crate) fn sql(&self, db: &Connection) -> Result<Vec<String>> {
-        let sql = "SELECT sql FROM sqlite_schema
-                   WHERE tbl_name = ?1 COLLATE NOCASE AND type IN ('table', 'index') AND sql NOT NULL
-                   ORDER BY type = 'index', name";
-        let mut statement = db.prepare_cached(sql)?;
-        let sql = statement.query_map([&self.name], |row| row.get(0))?;
-        Ok(sql.collect::<rusqlite::Result<_>>()?)
-    }
 }
 
 /// A captured column.
@@ -86,6 +79,18 @@ pub(crate) struct ForeignKey {
     pub(crate) columns: Vec<String>,
     pub(crate) parent: String,
     pub(crate) parent_columns: Vec<String>,
+    /// In SQLite's words.
+    pub(crate) on_delete: String,
+    pub(crate) on_update: String,
+}
+
+impl ForeignKey {
+    fn fits(&self, parent: &Declared) -> bool {
+        let is_there = |name: &String| {
+            parent.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name))
+        };
+        self.parent_columns.len() == self.columns.len() && self.parent_columns.iter().all(is_there)
+    }
 }
 
 /// A tracked table.
@@ -94,6 +99,8 @@ pub(crate) struct Table {
     pub(crate) id: i64,
     pub(crate) name: String,
     pub(crate) key: Vec<String>,
+    /// Of the key's columns.
+    key_affinities: Vec<Affinity>,
     pub(crate) columns: Vec<Column>,
     /// Full UNIQUE indexes on plain columns, other than the key's.
     pub(crate) uniques: Vec<Vec<String>>,
@@ -121,9 +128,36 @@ impl Table {
         let columns = statement
             .query_map([id], |row| Ok(Column { id: row.get(0)?, name: row.get(1)? }))?
             .collect::<rusqlite::Result<_>>()?;
+        let key_affinities = key_affinities(db, &name)?;
         let uniques = uniques(db, &name)?;
-        let foreign_keys = foreign_keys(db, &name)?;
-        Ok(Self { id, name, key, columns, uniques, foreign_keys })
+        let mut usable_keys = Vec::new();
+        for key in foreign_keys(db, &name)? {
+            // SQLite takes a key to a table that is not there, or has no such columns.
+            if Declared::read(db, &key.parent)?.is_some_and(|parent| key.fits(&parent)) {
+                usable_keys.push(key);
+            }
+        }
+        let foreign_keys = usable_keys;
+        Ok(Self { id, name, key, key_affinities, columns, uniques, foreign_keys })
+    }
+
+    /// Why these values are no key of this table, if they are none.
+    pub(crate) fn misfit(&self, key: &[Value]) -> Option<String> {
+        if key.len() != self.key.len() {
+            let (here, there) = (self.key.len(), key.len());
+            return Some(format!("its key has {there} values, the table's has {here}"));
+        }
+        let mut columns = self.key.iter().zip(&self.key_affinities).zip(key);
+        let (column, value) = columns
+            .find(|((_, affinity), value)| !affinity.keeps(value))
+            .map(|((c, _), v)| (c, v))?;
+        Some(format!("its {column} is {}, which the column does not store", literal(value)))
+    }
+
+    /// The values of a row's key, if the table can have it.
+    pub(crate) fn key_of(&self, id: &RowId) -> Result<Option<Vec<Value>>> {
+        let key = id.key_values()?;
+        Ok(self.misfit(&key).is_none().then_some(key))
     }
 
     /// `"a" = ?1 AND …`, exact also where a key column's collation is not.
@@ -157,6 +191,17 @@ pub(crate) fn references<'a>(
     keys.filter(|(_, fk)| fk.parent.eq_ignore_ascii_case(&parent.name))
 }
 
+/// In the key's order.
+fn key_affinities(db: &Connection, table: &str) -> Result<Vec<Affinity>> {
+    let sql = "SELECT strict FROM pragma_table_list(?1) WHERE schema = 'main'";
+    let strict: Option<bool> =
+        db.prepare_cached(sql)?.query_row([table], |r| r.get(0)).optional()?;
+    let declared = Declared::read(db, table)?;
+    let of =
+        |column: &&DeclaredColumn| Affinity::of(&column.declared_type, strict.unwrap_or(false));
+    Ok(declared.map(|declared| declared.key().iter().map(of).collect()).unwrap_or_default())
+}
+
 fn uniques(db: &Connection, table: &str) -> Result<Vec<Vec<String>>> {
     let sql = "SELECT name FROM pragma_index_list(?1)
                WHERE \"unique\" = 1 AND partial = 0 AND origin <> 'pk'";
@@ -175,17 +220,19 @@ fn uniques(db: &Connection, table: &str) -> Result<Vec<Vec<String>>> {
     Ok(uniques)
 }
 
-fn foreign_keys(db: &Connection, table: &str) -> Result<Vec<ForeignKey>> {
-    let sql =
-        "SELECT id, \"table\", \"from\", \"to\" FROM pragma_foreign_key_list(?1) ORDER BY id, seq";
+pub(crate) fn foreign_keys(db: &Connection, table: &str) -> Result<Vec<ForeignKey>> {
+    let sql = "SELECT id, \"table\", \"from\", \"to\", on_delete, on_update
+               FROM pragma_foreign_key_list(?1) ORDER BY id, seq";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query([table])?;
     let mut keys: Vec<(i64, ForeignKey)> = Vec::new();
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
         if keys.last().is_none_or(|(last, _)| *last != id) {
-            let parent = row.get(1)?;
-            keys.push((id, ForeignKey { columns: vec![], parent, parent_columns: vec![] }));
+            let (parent, on_delete, on_update) = (row.get(1)?, row.get(4)?, row.get(5)?);
+            let (columns, parent_columns) = (Vec::new(), Vec::new());
+            let key = ForeignKey { columns, parent, parent_columns, on_delete, on_update };
+            keys.push((id, key));
         }
         let key = &mut keys.last_mut().expect("just pushed").1;
         key.columns.push(row.get(2)?);
@@ -247,7 +294,7 @@ pub(crate) fn candidates(db: &Connection) -> Result<(Vec<String>, Vec<Error>)> {
     Ok((can, cannot))
 }
 
-fn is_internal(name: &str) -> bool {
+pub(crate) fn is_internal(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.starts_with("sqlite_") || name.starts_with("warren_")
 }

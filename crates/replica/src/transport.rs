@@ -10,6 +10,10 @@ use protocol::{ReconcileRequest, ReconcileResponse};
 
 use crate::error::Result;
 
+/// Bytes of an answer, or of a page of a stream, as they come out of whatever decodes them: a page of
+/// contents and one message as large as a server takes; more is no answer of ours.
+pub const ANSWER_BYTES_MAX: u64 = 32 << 20;
+
 /// What a pull asks for, and what the device says of itself with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pull {

@@ -34,6 +34,11 @@ pub(crate) fn literal(value: &Value) -> String {
     match value {
         Value::Null => "NULL".to_owned(),
         Value::Integer(integer) => integer.to_string(),
+        Value::Real(real) if real.is_nan() => "NULL".to_owned(),
+        // Larger than any real, which SQLite reads as infinity.
+        Value::Real(real) if real.is_infinite() => {
+            format!("{}9e999", if *real < 0.0 { "-" } else { "" })
+        }
         Value::Real(real) => format!("{real:?}"),
         Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
         Value::Blob(blob) => {

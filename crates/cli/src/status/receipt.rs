@@ -98,6 +98,7 @@ mod tests {
             noted,
             remote: Some(remote),
             exceptions: Vec::new(),
+            obstacles: Vec::new(),
             unknown: Vec::new(),
         }
     }

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Node;
+use crate::{
+    Action, Collation, ColumnDeclaration, DefaultValue, IndexDeclaration, Node, Reference,
+};
 
 fn any_value() -> impl Strategy<Value = Value> + Clone {
     prop_oneof![
@@ -18,6 +20,63 @@ fn any_value() -> impl Strategy<Value = Value> + Clone {
 /// Few, so that cells share them.
 fn any_seen() -> impl Strategy<Value = Timestamp> + Clone {
     (1u64..4).prop_map(|millis| Timestamp::new(millis, 0, Node(1)).unwrap())
+}
+
+fn any_declaration() -> impl Strategy<Value = Declaration> {
+    let collation =
+        || prop::sample::select(vec![Collation::Binary, Collation::NoCase, Collation::Rtrim]);
+    let default = prop_oneof![
+        any_value().prop_map(DefaultValue::Literal),
+        Just(DefaultValue::Time),
+        Just(DefaultValue::Date),
+        Just(DefaultValue::Timestamp),
+        Just(DefaultValue::Computed),
+    ];
+    let default = prop::option::of(default);
+    let column = (any::<String>(), any::<String>(), any::<bool>(), collation(), default).prop_map(
+        |(name, declared_type, is_not_null, collation, default)| ColumnDeclaration {
+            name,
+            declared_type,
+            is_not_null,
+            collation,
+            default,
+        },
+    );
+    let index =
+        (any::<String>(), any::<bool>(), prop::collection::vec((0usize..2, collation()), 0..3))
+            .prop_map(|(name, is_unique, columns)| IndexDeclaration { name, is_unique, columns });
+    let action = || {
+        use Action as A;
+        prop::sample::select(vec![A::None, A::Restrict, A::SetNull, A::SetDefault, A::Cascade])
+    };
+    let places = || prop::collection::vec(0usize..2, 0..3);
+    let names = prop::collection::vec(any::<String>(), 0..3);
+    let reference = (places(), any::<String>(), names, action(), action()).prop_map(
+        |(columns, parent, parent_columns, on_delete, on_update)| Reference {
+            columns,
+            parent,
+            parent_columns,
+            on_delete,
+            on_update,
+        },
+    );
+    (
+        prop::collection::vec(column, 2..4),
+        places(),
+        any::<[bool; 4]>(),
+        prop::collection::vec(index, 0..3),
+        prop::collection::vec(reference, 0..3),
+    )
+        .prop_map(|(columns, key, flags, indexes, references)| Declaration {
+            columns,
+            key,
+            is_autoincrement: flags[0],
+            is_strict: flags[1],
+            is_without_rowid: flags[2],
+            is_partial: flags[3],
+            indexes,
+            references,
+        })
 }
 
 fn any_change() -> impl Strategy<Value = Change> {
@@ -35,8 +94,8 @@ fn any_change() -> impl Strategy<Value = Change> {
             key,
             seen
         }),
-        (any::<String>(), prop::collection::vec(any::<String>(), 0..4))
-            .prop_map(|(table, sql)| Change::Schema { table, sql }),
+        (any::<String>(), any_declaration())
+            .prop_map(|(table, declaration)| Change::Schema { table, declaration }),
     ]
 }
 
@@ -98,6 +157,37 @@ fn the_bytes_are_the_documented_ones() {
     let groups = [(6, &[0][..]), (5, &[1, 2]), (9, &[2, 0, 3])];
     let groups = groups.map(|(millis, places)| [&at(millis).to_bytes()[..], places].concat());
     assert_eq!(update[..], [&head[..], &groups.concat()].concat());
+
+    let declaration = Declaration {
+        columns: vec![
+            ColumnDeclaration { name: "id".into(), is_not_null: true, ..Default::default() },
+            ColumnDeclaration {
+                name: "a".into(),
+                declared_type: "INT".into(),
+                collation: Collation::NoCase,
+                default: Some(DefaultValue::Literal(Value::Integer(1))),
+                ..Default::default()
+            },
+        ],
+        key: vec![0],
+        is_without_rowid: true,
+        indexes: vec![IndexDeclaration {
+            name: "i".into(),
+            is_unique: true,
+            columns: vec![(1, Collation::Rtrim)],
+        }],
+        references: vec![Reference {
+            columns: vec![1],
+            parent: "p".into(),
+            on_delete: Action::Cascade,
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let schema = Change::Schema { table: "t".into(), declaration };
+    let columns = [2, 2, b'i', b'd', 0, 1, 0, 0, 1, b'a', 3, b'I', b'N', b'T', 0, 1, 1, 1, 2];
+    let rest = [1, 0, 1, 1, b'i', 1, 1, 1, 2, 1, 1, 1, 1, b'p', 0, 4, 0];
+    assert_eq!(schema.encode()[..], [&[1, 3, 1, b't', 2][..], &columns, &rest].concat());
 
     let delete = Change::Delete { table: "t".into(), key: vec![], seen: [at(9), at(5)].into() };
     let expected = [&[1, 2, 1, b't', 0, 2][..], &at(5).to_bytes(), &at(9).to_bytes()].concat();

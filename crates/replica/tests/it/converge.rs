@@ -180,7 +180,10 @@ fn of_two_rows_with_one_unique_value_the_newer_is_visible_and_the_other_waits() 
         assert_eq!(device.texts("SELECT color FROM tag"), ["blue"]);
         let exceptions = device.replica().status().unwrap().exceptions;
         assert_eq!(exceptions.len(), 1);
-        assert!(exceptions[0].held && exceptions[0].key.contains('1'), "{exceptions:?}");
+        assert!(
+            exceptions[0].kind == "displaced" && exceptions[0].key.contains('1'),
+            "{exceptions:?}"
+        );
     }
     devices[1].write("UPDATE tag SET label = 'b' WHERE id = 2").unwrap();
     for device in [1, 0] {

@@ -195,6 +195,11 @@ impl Device {
         device
     }
 
+    /// With a folder that goes when it does.
+    pub(crate) fn in_folder(path: &Path, folder: TempDir) -> Self {
+        Self { folder: Some(folder), ..Self::open(path) }
+    }
+
     pub(crate) fn open(path: &Path) -> Self {
         let app = Connection::open(path).unwrap();
         app.pragma_update(None, "foreign_keys", true).unwrap();
@@ -263,6 +268,33 @@ impl Device {
         let rows = statement.query_map([], |row| row.get(0)).unwrap();
         rows.map(Result::unwrap).collect::<Vec<String>>()
     }
+}
+
+/// What SQLite tells of the user's tables, whatever their statements are spelled like.
+pub(crate) fn shape(db: &Connection) -> Vec<String> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table'
+               AND name NOT LIKE 'warren%' AND name NOT LIKE 'sqlite%' ORDER BY name";
+    let mut statement = db.prepare(sql).unwrap();
+    let tables = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let mut lines = Vec::new();
+    for table in tables.map(Result::unwrap) {
+        for sql in [
+            "SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_info(?1)",
+            "SELECT i.\"unique\", i.origin, i.partial, x.name, x.coll
+             FROM pragma_index_list(?1) i, pragma_index_xinfo(i.name) x ORDER BY 2, 4, 1, 5",
+            "SELECT \"table\", \"from\", on_delete, on_update FROM pragma_foreign_key_list(?1)",
+            "SELECT strict, wr FROM pragma_table_list(?1)",
+        ] {
+            let mut statement = db.prepare(sql).unwrap();
+            let count = statement.column_count();
+            let mut rows = statement.query([&table]).unwrap();
+            while let Some(row) = rows.next().unwrap() {
+                let values = (0..count).map(|place| format!("{:?}", row.get_ref(place).unwrap()));
+                lines.push(format!("{table}: {}", values.collect::<Vec<_>>().join(", ")));
+            }
+        }
+    }
+    lines
 }
 
 pub(crate) fn dump(db: &Connection) -> Vec<String> {

@@ -1,0 +1,301 @@
+//! A table as a device declares it: names, types and rules as data. Whoever receives it writes their
+//! own SQL; no statement ever comes from elsewhere.
+//!
+//! What SQLite has and this has not: expressions. A CHECK, a generated column, a computed default,
+//! an index with a condition stay where they are; [`Declaration::is_partial`] says that there are
+//! some.
+
+use crate::Value;
+use crate::message::{DecodeError, Reader, put_bytes, put_value, put_varint};
+
+/// A table's declaration.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "SQLite's options, which do not depend on each other"
+)]
+pub struct Declaration {
+    /// In the table's order, without generated ones.
+    pub columns: Vec<ColumnDeclaration>,
+    /// The primary key's columns, in the key's order: places in `columns`.
+    pub key: Vec<usize>,
+    /// Whether new keys are never those of deleted rows (AUTOINCREMENT).
+    pub is_autoincrement: bool,
+    /// Whether columns take values of their types only (STRICT).
+    pub is_strict: bool,
+    /// Whether the key is the table's own order (WITHOUT ROWID).
+    pub is_without_rowid: bool,
+    /// Whether the device's table has more to it, which is an expression.
+    pub is_partial: bool,
+    /// UNIQUE constraints and indexes, but for the primary key's.
+    pub indexes: Vec<IndexDeclaration>,
+    /// Foreign keys.
+    pub references: Vec<Reference>,
+}
+
+/// A column's declaration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ColumnDeclaration {
+    /// Its name.
+    pub name: String,
+    /// As it is declared, perhaps empty. Any text: to be checked before it becomes SQL.
+    pub declared_type: String,
+    /// NOT NULL
+    pub is_not_null: bool,
+    /// COLLATE
+    pub collation: Collation,
+    /// DEFAULT
+    pub default: Option<DefaultValue>,
+}
+
+/// How texts are compared; SQLite's own three.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Collation {
+    /// Bytes.
+    #[default]
+    Binary,
+    /// The letters A to Z are a to z.
+    NoCase,
+    /// Spaces at the end do not count.
+    Rtrim,
+}
+
+/// What a column is if nothing is said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DefaultValue {
+    /// A literal.
+    Literal(Value),
+    /// `CURRENT_TIME`, UTC
+    Time,
+    /// `CURRENT_DATE`, UTC
+    Date,
+    /// `CURRENT_TIMESTAMP`, UTC
+    Timestamp,
+    /// An expression, which stays where it is.
+    Computed,
+}
+
+/// An index over all rows, of columns as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexDeclaration {
+    /// Empty for a UNIQUE constraint of the table's.
+    pub name: String,
+    /// UNIQUE
+    pub is_unique: bool,
+    /// Places in [`Declaration::columns`], each with how it is compared.
+    pub columns: Vec<(usize, Collation)>,
+}
+
+/// A foreign key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reference {
+    /// Places in [`Declaration::columns`].
+    pub columns: Vec<usize>,
+    /// The table that it refers to.
+    pub parent: String,
+    /// That table's columns; none for its primary key.
+    pub parent_columns: Vec<String>,
+    /// ON DELETE
+    pub on_delete: Action,
+    /// ON UPDATE
+    pub on_update: Action,
+}
+
+/// What becomes of a row when the one that it refers to goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Action {
+    /// Refused at the end of the transaction.
+    #[default]
+    None,
+    /// Refused at once.
+    Restrict,
+    /// Its columns become NULL.
+    SetNull,
+    /// Its columns become their defaults.
+    SetDefault,
+    /// It goes, too.
+    Cascade,
+}
+
+impl Collation {
+    const ALL: [(Self, &str); 3] =
+        [(Self::Binary, "BINARY"), (Self::NoCase, "NOCASE"), (Self::Rtrim, "RTRIM")];
+
+    /// SQLite's name.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// The one with SQLite's name, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(collation, _)| collation)
+    }
+}
+
+impl Action {
+    const ALL: [(Self, &str); 5] = [
+        (Self::None, "NO ACTION"),
+        (Self::Restrict, "RESTRICT"),
+        (Self::SetNull, "SET NULL"),
+        (Self::SetDefault, "SET DEFAULT"),
+        (Self::Cascade, "CASCADE"),
+    ];
+
+    /// SQLite's words.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// The one with SQLite's words.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(action, _)| action)
+    }
+}
+
+const STRICT: u8 = 1;
+const WITHOUT_ROWID: u8 = 2;
+const AUTOINCREMENT: u8 = 4;
+const PARTIAL: u8 = 8;
+
+impl Declaration {
+    pub(crate) fn put(&self, bytes: &mut Vec<u8>) {
+        let flags = [
+            (self.is_strict, STRICT),
+            (self.is_without_rowid, WITHOUT_ROWID),
+            (self.is_autoincrement, AUTOINCREMENT),
+            (self.is_partial, PARTIAL),
+        ];
+        bytes.push(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum());
+        put_list(bytes, &self.columns, |bytes, column| column.put(bytes));
+        put_places(bytes, &self.key);
+        put_list(bytes, &self.indexes, |bytes, index| {
+            put_bytes(bytes, index.name.as_bytes());
+            bytes.push(index.is_unique.into());
+            put_list(bytes, &index.columns, |bytes, (place, collation)| {
+                put_varint(bytes, *place as u64);
+                bytes.push(*collation as u8);
+            });
+        });
+        put_list(bytes, &self.references, |bytes, reference| {
+            put_places(bytes, &reference.columns);
+            put_bytes(bytes, reference.parent.as_bytes());
+            put_list(bytes, &reference.parent_columns, |bytes, name| {
+                put_bytes(bytes, name.as_bytes());
+            });
+            bytes.extend([reference.on_delete as u8, reference.on_update as u8]);
+        });
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let flags = reader.byte()?;
+        if flags > STRICT | WITHOUT_ROWID | AUTOINCREMENT | PARTIAL {
+            return Err(DecodeError::Malformed);
+        }
+        let columns = reader.list(ColumnDeclaration::read)?;
+        let count = columns.len();
+        let place = |reader: &mut Reader<'_>| read_place(reader, count);
+        let index = |reader: &mut Reader<'_>| {
+            let name = reader.text()?;
+            let is_unique = reader.bool()?;
+            let columns = reader.list(|reader| Ok((place(reader)?, Collation::read(reader)?)))?;
+            Ok(IndexDeclaration { name, is_unique, columns })
+        };
+        let reference = |reader: &mut Reader<'_>| {
+            Ok(Reference {
+                columns: reader.list(place)?,
+                parent: reader.text()?,
+                parent_columns: reader.list(Reader::text)?,
+                on_delete: Action::read(reader)?,
+                on_update: Action::read(reader)?,
+            })
+        };
+        Ok(Self {
+            columns,
+            key: reader.list(place)?,
+            is_strict: flags & STRICT != 0,
+            is_without_rowid: flags & WITHOUT_ROWID != 0,
+            is_autoincrement: flags & AUTOINCREMENT != 0,
+            is_partial: flags & PARTIAL != 0,
+            indexes: reader.list(index)?,
+            references: reader.list(reference)?,
+        })
+    }
+}
+
+const DEFAULT_NONE: u8 = 0;
+const DEFAULT_LITERAL: u8 = 1;
+const DEFAULT_TIME: u8 = 2;
+const DEFAULT_DATE: u8 = 3;
+const DEFAULT_TIMESTAMP: u8 = 4;
+const DEFAULT_COMPUTED: u8 = 5;
+
+impl ColumnDeclaration {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        put_bytes(bytes, self.name.as_bytes());
+        put_bytes(bytes, self.declared_type.as_bytes());
+        bytes.extend([self.is_not_null.into(), self.collation as u8]);
+        match &self.default {
+            None => bytes.push(DEFAULT_NONE),
+            Some(DefaultValue::Literal(value)) => {
+                bytes.push(DEFAULT_LITERAL);
+                put_value(bytes, value);
+            }
+            Some(DefaultValue::Time) => bytes.push(DEFAULT_TIME),
+            Some(DefaultValue::Date) => bytes.push(DEFAULT_DATE),
+            Some(DefaultValue::Timestamp) => bytes.push(DEFAULT_TIMESTAMP),
+            Some(DefaultValue::Computed) => bytes.push(DEFAULT_COMPUTED),
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            name: reader.text()?,
+            declared_type: reader.text()?,
+            is_not_null: reader.bool()?,
+            collation: Collation::read(reader)?,
+            default: match reader.byte()? {
+                DEFAULT_NONE => None,
+                DEFAULT_LITERAL => Some(DefaultValue::Literal(reader.value()?)),
+                DEFAULT_TIME => Some(DefaultValue::Time),
+                DEFAULT_DATE => Some(DefaultValue::Date),
+                DEFAULT_TIMESTAMP => Some(DefaultValue::Timestamp),
+                DEFAULT_COMPUTED => Some(DefaultValue::Computed),
+                _ => return Err(DecodeError::Malformed),
+            },
+        })
+    }
+}
+
+impl Collation {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        one_of(&Self::ALL, reader)
+    }
+}
+
+impl Action {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        one_of(&Self::ALL, reader)
+    }
+}
+
+fn one_of<T: Copy>(all: &[(T, &str)], reader: &mut Reader<'_>) -> Result<T, DecodeError> {
+    let found = all.get(usize::from(reader.byte()?));
+    found.map(|(one, _)| *one).ok_or(DecodeError::Malformed)
+}
+
+fn put_list<T>(bytes: &mut Vec<u8>, list: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
+    put_varint(bytes, list.len() as u64);
+    for item in list {
+        put(bytes, item);
+    }
+}
+
+fn put_places(bytes: &mut Vec<u8>, places: &[usize]) {
+    put_list(bytes, places, |bytes, place| put_varint(bytes, *place as u64));
+}
+
+fn read_place(reader: &mut Reader<'_>, count: usize) -> Result<usize, DecodeError> {
+    let place = usize::try_from(reader.varint()?).ok().filter(|place| *place < count);
+    place.ok_or(DecodeError::Malformed)
+}

@@ -1,0 +1,384 @@
+//! Declarations: this file's tables as data for other devices, and other devices' as one.
+//!
+//! # Invariants
+//! - The merged declarations of a table depend only on the set of messages: of those with one primary
+//!   key the newest one, and the columns that only older ones have, each as the newest of those says.
+
+use crdt::{
+    Action, Change, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration,
+    Reference, Timestamp, Value,
+};
+use rusqlite::Connection;
+
+use crate::affinity::Affinity;
+use crate::error::Result;
+use crate::log::Log;
+use crate::state::{Names, RowId};
+use crate::table::{Declared, foreign_keys};
+
+/// The declaration of a table of this file.
+pub(crate) fn read(db: &Connection, declared: &Declared) -> Result<Declaration> {
+    let traits = Traits::read(db, &declared.name)?;
+    let (indexes, has_other_indexes) = indexes(db, declared)?;
+    let mut columns = Vec::with_capacity(declared.columns.len());
+    for column in &declared.columns {
+        columns.push(ColumnDeclaration {
+            name: column.name.clone(),
+            declared_type: column.declared_type.clone(),
+            is_not_null: column.not_null,
+            collation: collation(db, &declared.name, &column.name)?,
+            default: column.default.as_deref().map(default),
+        });
+    }
+    let is_computed = |column: &ColumnDeclaration| column.default == Some(DefaultValue::Computed);
+    let has_computed = columns.iter().any(is_computed);
+    // SQLite tells the last one first.
+    let references = foreign_keys(db, &declared.name)?.into_iter().rev().map(|key| {
+        let columns = key.columns.iter().filter_map(|name| place(declared, name)).collect();
+        let action = |text: &str| Action::named(text).unwrap_or_default();
+        Reference {
+            columns,
+            parent: key.parent,
+            parent_columns: key.parent_columns,
+            on_delete: action(&key.on_delete),
+            on_update: action(&key.on_update),
+        }
+    });
+    Ok(Declaration {
+        columns,
+        key: declared.key().iter().filter_map(|column| place(declared, &column.name)).collect(),
+        is_autoincrement: traits.is_autoincrement,
+        is_strict: traits.is_strict,
+        is_without_rowid: traits.is_without_rowid,
+        is_partial: traits.has_expressions || has_other_indexes || has_computed,
+        indexes,
+        references: references.collect(),
+    })
+}
+
+fn place(declared: &Declared, name: &str) -> Option<usize> {
+    declared.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+}
+
+/// What SQLite tells of a table as a whole, and not of its columns.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "SQLite's options, which do not depend on each other"
+)]
+struct Traits {
+    is_autoincrement: bool,
+    is_strict: bool,
+    is_without_rowid: bool,
+    /// A CHECK, or a generated column.
+    has_expressions: bool,
+}
+
+impl Traits {
+    fn read(db: &Connection, table: &str) -> Result<Self> {
+        let sql = "SELECT strict, wr FROM pragma_table_list(?1) WHERE schema = 'main'";
+        let (is_strict, is_without_rowid) =
+            db.prepare_cached(sql)?.query_row([table], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+        let sql: String = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
+        let words = words(&sql);
+        let has = |word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+        let sql = "SELECT count(*) FROM pragma_table_xinfo(?1) WHERE hidden IN (2, 3)";
+        let generated: i64 = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
+        Ok(Self {
+            is_autoincrement: has("AUTOINCREMENT"),
+            is_strict,
+            is_without_rowid,
+            has_expressions: has("CHECK") || generated > 0,
+        })
+    }
+}
+
+/// The words of a statement that are no names in quotes, no texts and no comments.
+fn words(sql: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = sql;
+    while let Some(first) = rest.chars().next() {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        let length = match first {
+            '\'' | '"' | '`' => 1 + rest[1..].find(first).map_or(rest.len() - 1, |end| end + 1),
+            '[' => rest.find(']').map_or(rest.len(), |end| end + 1),
+            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            c if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            c => c.len_utf8(),
+        };
+        let (word, after) = rest.split_at(length);
+        if is_word(first) {
+            words.push(word);
+        }
+        rest = after;
+    }
+    words
+}
+
+fn collation(db: &Connection, table: &str, column: &str) -> Result<Collation> {
+    let (_, collation, ..) = db.column_metadata(Some("main"), table, column)?;
+    let name = collation.and_then(|name| name.to_str().ok());
+    Ok(name.and_then(Collation::named).unwrap_or_default())
+}
+
+/// A default as SQLite tells it.
+fn default(text: &str) -> DefaultValue {
+    match text.to_ascii_uppercase().as_str() {
+        "CURRENT_TIME" => DefaultValue::Time,
+        "CURRENT_DATE" => DefaultValue::Date,
+        "CURRENT_TIMESTAMP" => DefaultValue::Timestamp,
+        "NULL" => DefaultValue::Literal(Value::Null),
+        "TRUE" => DefaultValue::Literal(Value::Integer(1)),
+        "FALSE" => DefaultValue::Literal(Value::Integer(0)),
+        _ => {
+            let literal = number(text).or_else(|| quoted(text));
+            literal.map_or(DefaultValue::Computed, DefaultValue::Literal)
+        }
+    }
+}
+
+fn number(text: &str) -> Option<Value> {
+    let digits = text.trim_start_matches(['+', '-', ' ']);
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let compact: String = text.chars().filter(|c| *c != ' ').collect();
+    let integer = || compact.parse().ok().map(Value::Integer);
+    let real = || compact.parse().ok().map(Value::Real);
+    if is_number { integer().or_else(real) } else { None }
+}
+
+/// `'it''s'`, or `x'00ff'`. A name in double quotes is a text there, too, where SQLite lets it be.
+fn quoted(text: &str) -> Option<Value> {
+    let inner = |quote: char| {
+        let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
+        let twice = [quote, quote].iter().collect::<String>();
+        let is_one = !inner.replace(&twice, "").contains(quote);
+        is_one.then(|| Value::Text(inner.replace(&twice, &quote.to_string())))
+    };
+    let hex = || {
+        let digits = text.strip_prefix(['x', 'X'])?.strip_prefix('\'')?.strip_suffix('\'')?;
+        let is_hex = digits.len() % 2 == 0 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let byte = |place| u8::from_str_radix(&digits[place..place + 2], 16).ok();
+        let bytes = || (0..digits.len()).step_by(2).map(byte).collect::<Option<_>>();
+        is_hex.then(bytes).flatten().map(Value::Blob)
+    };
+    inner('\'').or_else(|| inner('"')).or_else(hex)
+}
+
+/// The indexes over all rows and of columns as they are, but for the primary key's; and whether
+/// there are others.
+fn indexes(db: &Connection, declared: &Declared) -> Result<(Vec<IndexDeclaration>, bool)> {
+    let sql = "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?1)
+               WHERE origin <> 'pk' ORDER BY name";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query([&declared.name])?;
+    let (mut indexes, mut has_others) = (Vec::new(), false);
+    while let Some(row) = rows.next()? {
+        let name: String = row.get(0)?;
+        let columns = if row.get(3)? { None } else { index_columns(db, declared, &name)? };
+        let Some(columns) = columns else {
+            has_others = true;
+            continue;
+        };
+        let is_constraint = row.get_ref(2)?.as_str().is_ok_and(|origin| origin == "u");
+        let name = if is_constraint { String::new() } else { name };
+        indexes.push(IndexDeclaration { name, is_unique: row.get(1)?, columns });
+    }
+    Ok((indexes, has_others))
+}
+
+/// `None` if one is an expression, or compared as SQLite alone does not.
+fn index_columns(
+    db: &Connection,
+    declared: &Declared,
+    index: &str,
+) -> Result<Option<Vec<(usize, Collation)>>> {
+    let sql = "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1 ORDER BY seqno";
+    let mut statement = db.prepare_cached(sql)?;
+    let columns = statement.query_map([index], |row| {
+        let name: Option<String> = row.get(0)?;
+        let collation: Option<String> = row.get(1)?;
+        let place = name.and_then(|name| place(declared, &name));
+        Ok(place.zip(collation.as_deref().and_then(Collation::named)))
+    })?;
+    Ok(columns.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Takes note of a declaration that is in the log.
+pub(crate) fn note(
+    names: &mut Names<'_>,
+    table: &str,
+    timestamp: Timestamp,
+    declaration: &Declaration,
+) -> Result<()> {
+    for column in &declaration.columns {
+        names.column(table, &column.name)?;
+    }
+    let id = names.table(table)?;
+    let sql = "INSERT INTO warren_declaration VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    names.db.prepare_cached(sql)?.execute((id, timestamp.to_bytes()))?;
+    Ok(())
+}
+
+/// Gives a declaration another name.
+pub(crate) fn rename(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
+    let sql = "UPDATE warren_declaration SET timestamp = ?2 WHERE timestamp = ?1";
+    db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
+    Ok(())
+}
+
+/// The newest declaration of a table, if any is known.
+pub(crate) fn newest(log: &Log<'_>, table: i64) -> Result<Option<Declaration>> {
+    Ok(declarations(log, table, 1)?.pop())
+}
+
+/// The newest declarations of a table, newest first.
+fn declarations(log: &Log<'_>, table: i64, count_max: u32) -> Result<Vec<Declaration>> {
+    let sql = "SELECT timestamp FROM warren_declaration WHERE table_id = ?1
+               ORDER BY timestamp DESC LIMIT ?2";
+    let mut statement = log.db.prepare_cached(sql)?;
+    let mut rows = statement.query((table, count_max))?;
+    let mut declarations = Vec::new();
+    while let Some(row) = rows.next()? {
+        if let Change::Schema { declaration, .. } = log.change(crate::log::timestamp(row, 0)?)? {
+            declarations.push(declaration);
+        }
+    }
+    Ok(declarations)
+}
+
+/// Declarations of one table that are looked at, and rows whose keys say which of them is meant.
+const DECLARATIONS_COUNT_MAX: u32 = 64;
+const ROWS_COUNT_MAX: u32 = 1_000;
+
+/// What all devices' declarations of a table say together, once for each primary key that one of them
+/// has: first the one that most of the known rows have, then the one that was declared last.
+pub(crate) fn merged(log: &Log<'_>, table: i64) -> Result<Vec<Declaration>> {
+    let mut merged: Vec<Declaration> = Vec::new();
+    for declaration in declarations(log, table, DECLARATIONS_COUNT_MAX)? {
+        let known = merged.iter_mut().find(|known| has_same_key(known, &declaration));
+        match known {
+            Some(newer) => add_columns(newer, declaration),
+            None => merged.push(declaration),
+        }
+    }
+    if merged.len() > 1 {
+        let keys = keys(log.db, table)?;
+        let fitting =
+            |declaration: &Declaration| keys.iter().filter(|key| fits(declaration, key)).count();
+        // Stable: among equals the newest stays first.
+        merged.sort_by_cached_key(|declaration| std::cmp::Reverse(fitting(declaration)));
+    }
+    Ok(merged)
+}
+
+fn key_columns(declaration: &Declaration) -> impl Iterator<Item = &ColumnDeclaration> {
+    declaration.key.iter().map(|place| &declaration.columns[*place])
+}
+
+fn has_same_key(one: &Declaration, other: &Declaration) -> bool {
+    let is_same = |(a, b): (&ColumnDeclaration, &ColumnDeclaration)| {
+        let affinity = |column: &ColumnDeclaration| Affinity::of(&column.declared_type, false);
+        a.name.eq_ignore_ascii_case(&b.name) && affinity(a) == affinity(b)
+    };
+    one.key.len() == other.key.len() && key_columns(one).zip(key_columns(other)).all(is_same)
+}
+
+/// The columns that only the older one has.
+fn add_columns(newer: &mut Declaration, older: Declaration) {
+    for column in older.columns {
+        let is_known = |known: &ColumnDeclaration| known.name.eq_ignore_ascii_case(&column.name);
+        if !newer.columns.iter().any(is_known) {
+            newer.columns.push(column);
+        }
+    }
+}
+
+fn keys(db: &Connection, table: i64) -> Result<Vec<Vec<Value>>> {
+    let sql = "SELECT key FROM warren_row WHERE table_id = ?1 ORDER BY key LIMIT ?2";
+    let mut statement = db.prepare_cached(sql)?;
+    let keys = statement.query_map((table, ROWS_COUNT_MAX), |row| row.get::<_, Vec<u8>>(0))?;
+    keys.map(|key| RowId { table, key: key? }.key_values()).collect()
+}
+
+fn fits(declaration: &Declaration, key: &[Value]) -> bool {
+    let affinity =
+        |column: &ColumnDeclaration| Affinity::of(&column.declared_type, declaration.is_strict);
+    declaration.key.len() == key.len()
+        && key_columns(declaration).zip(key).all(|(column, value)| affinity(column).keeps(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_from(sql: &str) -> Declaration {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(sql).unwrap();
+        read(&db, &Declared::read(&db, "t").unwrap().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_no_expression_is_data() {
+        let declaration = read_from(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY);
+             CREATE TABLE t (
+                 b VARCHAR(30) NOT NULL COLLATE nocase DEFAULT 'it''s', a TEXT NOT NULL,
+                 c REAL DEFAULT -1.5, d DEFAULT x'00fF', e INTEGER DEFAULT ( 7 ), f DEFAULT TRUE,
+                 g DATETIME DEFAULT CURRENT_TIMESTAMP REFERENCES p ON DELETE SET NULL,
+                 PRIMARY KEY (a, b), UNIQUE (c, d)) WITHOUT ROWID;
+             CREATE INDEX t_e ON t (e, a COLLATE RTRIM);",
+        );
+        let column = |place: usize| &declaration.columns[place];
+        assert_eq!((&*column(0).declared_type, column(0).is_not_null), ("VARCHAR(30)", true));
+        assert_eq!(column(0).collation, Collation::NoCase);
+        let defaults: Vec<_> =
+            declaration.columns.iter().filter_map(|column| column.default.clone()).collect();
+        let literals = [
+            Value::Text("it's".into()),
+            Value::Real(-1.5),
+            Value::Blob(vec![0, 255]),
+            Value::Integer(7),
+            Value::Integer(1),
+        ];
+        assert_eq!(defaults[..5], literals.map(DefaultValue::Literal));
+        assert_eq!(defaults[5], DefaultValue::Timestamp);
+        assert_eq!((&declaration.key[..], declaration.is_without_rowid), (&[1, 0][..], true));
+        assert!(!declaration.is_partial);
+        let of = |name: &str, is_unique, columns: &[_]| IndexDeclaration {
+            name: name.into(),
+            is_unique,
+            columns: columns.to_vec(),
+        };
+        let binary = Collation::Binary;
+        let constraint = of("", true, &[(2, binary), (3, binary)]);
+        let index = of("t_e", false, &[(4, binary), (1, Collation::Rtrim)]);
+        assert_eq!(declaration.indexes, [constraint, index]);
+        let reference = &declaration.references[0];
+        assert_eq!((&*reference.parent, reference.on_delete), ("p", Action::SetNull));
+        assert_eq!(
+            (&reference.columns[..], &reference.parent_columns[..]),
+            (&[6][..], &["id".into()][..])
+        );
+    }
+
+    #[test]
+    fn expressions_stay_where_they_are() {
+        for sql in [
+            "CREATE TABLE t (id PRIMARY KEY, a CHECK (a > 0))",
+            "CREATE TABLE t (id PRIMARY KEY, a AS (id + 1))",
+            "CREATE TABLE t (id PRIMARY KEY, a DEFAULT (random()))",
+            "CREATE TABLE t (id PRIMARY KEY, a); CREATE INDEX i ON t (lower(a))",
+            "CREATE TABLE t (id PRIMARY KEY, a); CREATE UNIQUE INDEX i ON t (a) WHERE a > 0",
+        ] {
+            let declaration = read_from(sql);
+            assert!(declaration.is_partial && declaration.indexes.is_empty(), "{sql}");
+        }
+        let named =
+            r#"CREATE TABLE t (id PRIMARY KEY, "check" /* CHECK (1) */, b DEFAULT 'CHECK')"#;
+        assert!(!read_from(named).is_partial);
+        assert!(
+            read_from("CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT)").is_autoincrement
+        );
+    }
+}

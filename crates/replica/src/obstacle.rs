@@ -1,0 +1,109 @@
+//! Tables that cannot be as other devices have them, each with the reason: `warren_obstacle`.
+
+use rusqlite::{Connection, ErrorCode};
+
+use crate::declaration;
+use crate::error::{Error, Result};
+use crate::log::Log;
+use crate::table::Table;
+
+/// What is in a table's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ObstacleKind {
+    /// SQLite does not let Warren write to the table, as where an index calls a function that only
+    /// the table's program has.
+    Unwritable,
+    /// SQLite does not take the table, or a column, as another device declared it.
+    Declaration,
+    /// Another device declared the table with another primary key.
+    Key,
+}
+
+impl ObstacleKind {
+    const ALL: [Self; 3] = [Self::Unwritable, Self::Declaration, Self::Key];
+
+    /// As programs see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unwritable => "unwritable",
+            Self::Declaration => "declaration",
+            Self::Key => "key",
+        }
+    }
+}
+
+/// A table, and what is in its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The table.
+    pub table: String,
+    /// What it is.
+    pub kind: ObstacleKind,
+    /// The same in words, often SQLite's.
+    pub why: String,
+}
+
+/// SQLite's words, if it refuses for what a table or a statement is like. An error if it is about
+/// the file or the machine.
+pub(crate) fn refusal(error: Error) -> Result<String> {
+    match error {
+        Error::Untrackable { why, .. } => Ok(why),
+        Error::Sqlite(rusqlite::Error::SqliteFailure(code, message)) if is_refusal(code.code) => {
+            Ok(message.unwrap_or_else(|| code.to_string()))
+        }
+        Error::Sqlite(rusqlite::Error::SqlInputError { msg, .. }) => Ok(msg),
+        error => Err(error),
+    }
+}
+
+fn is_refusal(code: ErrorCode) -> bool {
+    use ErrorCode as Code;
+    matches!(code, Code::ConstraintViolation | Code::TypeMismatch | Code::TooBig | Code::Unknown)
+}
+
+/// The tracked tables whose newest declaration has another key.
+pub(crate) fn other_keys(db: &Connection, tables: &[Table]) -> Result<Vec<Obstacle>> {
+    let log = Log::open(db)?;
+    let mut obstacles = Vec::new();
+    for table in tables {
+        let Some(declared) = declaration::newest(&log, table.id)? else { continue };
+        let there: Vec<_> =
+            declared.key.iter().map(|place| &*declared.columns[*place].name).collect();
+        let is_same = there.len() == table.key.len()
+            && there.iter().zip(&table.key).all(|(there, here)| there.eq_ignore_ascii_case(here));
+        if !is_same {
+            let why = format!(
+                "another device has the primary key ({}), this file ({}): their rows are not shown",
+                there.join(", "),
+                table.key.join(", ")
+            );
+            obstacles.push(Obstacle { table: table.name.clone(), kind: ObstacleKind::Key, why });
+        }
+    }
+    Ok(obstacles)
+}
+
+/// Notes these in the place of all others.
+pub(crate) fn replace(db: &Connection, obstacles: &[Obstacle]) -> Result<()> {
+    db.execute("DELETE FROM warren_obstacle", [])?;
+    let mut insert = db.prepare_cached("INSERT INTO warren_obstacle VALUES (?1, ?2, ?3)")?;
+    for Obstacle { table, kind, why } in obstacles {
+        insert.execute((table, kind.name(), why))?;
+    }
+    Ok(())
+}
+
+/// Those that the last sync noted.
+pub(crate) fn all(db: &Connection) -> Result<Vec<Obstacle>> {
+    let mut statement = db.prepare("SELECT name, kind, why FROM warren_obstacle ORDER BY rowid")?;
+    let mut rows = statement.query([])?;
+    let mut obstacles = Vec::new();
+    while let Some(row) = rows.next()? {
+        let kind: String = row.get(1)?;
+        let kind = ObstacleKind::ALL.into_iter().find(|known| known.name() == kind);
+        let kind = kind.unwrap_or(ObstacleKind::Declaration);
+        obstacles.push(Obstacle { table: row.get(0)?, kind, why: row.get(2)? });
+    }
+    Ok(obstacles)
+}

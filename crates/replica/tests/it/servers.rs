@@ -1,0 +1,187 @@
+//! Servers that are not what they say: a sync with one ends, loses nothing, and says what it can.
+
+use crdt::Fingerprint;
+use protocol::{
+    ClientRequest, ClientResponse, Finding, PullResponse, PushRequest, PushResponse,
+    ReconcileRequest, ReconcileResponse,
+};
+use replica::{Discrepancy, Error, PageStream, Pull, Result, Transport};
+
+use crate::support::{Device, MemoryServer};
+
+const SCHEMA: &str = "CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT)";
+/// More than any sync of so few changes takes.
+const REQUESTS_COUNT_MAX: u64 = 1_100;
+
+/// How it is not what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lie {
+    /// The cursor moves, and nothing comes.
+    EmptyPages,
+    /// The same page, whatever is asked for.
+    SamePage,
+    /// A message is counted, and never sent.
+    Withholds,
+    /// What is pushed is acknowledged, and not kept.
+    Forgets,
+    /// The fingerprint is another one.
+    Fingerprint,
+    /// A comparison moves by one moment at a time.
+    SmallSteps,
+    /// Everything is new to it, in every comparison.
+    WantsAll,
+}
+
+struct Liar {
+    lie: Lie,
+    honest: MemoryServer,
+    /// What it withholds.
+    hidden: Vec<u8>,
+    requests: u64,
+}
+
+impl Liar {
+    fn count_request(&mut self) {
+        self.requests += 1;
+        assert!(self.requests < REQUESTS_COUNT_MAX, "{:?} is asked for ever", self.lie);
+    }
+
+    fn fingerprint(&self) -> protocol::Fingerprint {
+        let mut all = self.honest.fingerprint();
+        if self.lie == Lie::Fingerprint {
+            all.digest ^= 1;
+        }
+        all.into()
+    }
+
+    fn page(&self, mut page: PullResponse, cursor: u64) -> PullResponse {
+        page.fingerprint = Some(self.fingerprint());
+        match self.lie {
+            Lie::EmptyPages => {
+                PullResponse { messages: Vec::new(), cursor: cursor + 1, more: true, ..page }
+            }
+            Lie::SamePage => {
+                let messages = self.honest.messages.iter().cloned().map(Into::into).collect();
+                PullResponse { messages, cursor: cursor + 1, more: true, ..page }
+            }
+            Lie::Withholds => {
+                page.messages.retain(|message| message.timestamp != self.hidden);
+                page
+            }
+            _ => page,
+        }
+    }
+}
+
+impl Transport for Liar {
+    fn register(&mut self, token: Option<&str>, request: &ClientRequest) -> Result<ClientResponse> {
+        self.honest.register(token, request)
+    }
+
+    fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+        self.count_request();
+        let page = self.honest.pull(token, pull)?;
+        Ok(self.page(page, pull.cursor))
+    }
+
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
+        self.count_request();
+        let pages: Vec<_> = self.honest.stream(token, cursor)?.collect();
+        let pages: Vec<_> =
+            pages.into_iter().map(|page| page.map(|p| self.page(p, cursor))).collect();
+        Ok(Box::new(pages.into_iter()))
+    }
+
+    fn push(&mut self, token: &str, request: &PushRequest, unsent: u64) -> Result<PushResponse> {
+        self.count_request();
+        let before = self.honest.messages.len();
+        let mut answer = self.honest.push(token, request, unsent)?;
+        if self.lie == Lie::Forgets {
+            self.honest.messages.truncate(before);
+        }
+        answer.fingerprint = Some(self.fingerprint());
+        Ok(answer)
+    }
+
+    fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+        self.count_request();
+        let mut answer = self.honest.reconcile(token, request)?;
+        answer.fingerprint = Some(self.fingerprint());
+        for (finding, claim) in answer.findings.iter_mut().zip(&request.claims) {
+            match self.lie {
+                Lie::SmallSteps => *finding = Finding { length: 1, ..Finding::default() },
+                Lie::WantsAll => finding.wanted.clone_from(&claim.ids),
+                Lie::Withholds => {
+                    finding.messages.retain(|message| message.timestamp != self.hidden);
+                }
+                _ => {}
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// A device that has synced, others' changes that wait for it on a server, and one of its own.
+fn device_and(lie: Lie) -> (Device, Liar) {
+    let mut honest = MemoryServer::default();
+    let mut ada = Device::tracked(SCHEMA, &mut honest);
+    let mut ben = Device::tracked(SCHEMA, &mut honest);
+    ada.write("INSERT INTO item VALUES (1, 'a'), (2, 'b')").unwrap();
+    ada.sync(&mut honest);
+    ben.write("INSERT INTO item VALUES (3, 'c'); INSERT INTO item VALUES (4, 'd')").unwrap();
+    ben.sync(&mut honest);
+    ada.clock_ms += 5;
+    ada.write("INSERT INTO item VALUES (5, 'e')").unwrap();
+    let hidden = honest.messages.last().unwrap().timestamp.to_bytes().to_vec();
+    (ada, Liar { lie, honest, hidden, requests: 0 })
+}
+
+/// What was here is here, and an honest server brings everything into step.
+fn check_afterwards(ada: &Device, liar: Liar) {
+    let mut honest = liar.honest;
+    assert!(ada.sync(&mut honest).equal, "{:?}", liar.lie);
+    assert_eq!(ada.texts("SELECT group_concat(note, '') FROM item"), ["abcde"], "{:?}", liar.lie);
+    assert_eq!(honest.fingerprint(), ada.replica().status().unwrap().fingerprint);
+}
+
+#[test]
+fn a_server_that_never_arrives_is_not_followed() {
+    for lie in [Lie::EmptyPages, Lie::SamePage] {
+        let (ada, mut liar) = device_and(lie);
+        let error = ada.try_sync_with(&mut liar, false).unwrap_err();
+        assert!(matches!(error, Error::Unreachable(_)), "{lie:?}: {error}");
+        check_afterwards(&ada, liar);
+    }
+}
+
+#[test]
+fn what_a_server_withholds_loses_or_denies_is_said() {
+    for (lie, expected) in [
+        (Lie::Withholds, Some(Discrepancy::Withheld(1))),
+        (Lie::Forgets, Some(Discrepancy::Lost(1))),
+        (Lie::Fingerprint, Some(Discrepancy::Other)),
+        (Lie::SmallSteps, None),
+        (Lie::WantsAll, None),
+    ] {
+        let (ada, mut liar) = device_and(lie);
+        if lie == Lie::SmallSteps || lie == Lie::WantsAll {
+            // So that there is something to compare.
+            liar.honest.messages.remove(0);
+        }
+        let report = ada.try_sync_with(&mut liar, false).unwrap();
+        if expected.is_some() {
+            assert_eq!(report.discrepancy, expected, "{lie:?}");
+        }
+        assert_eq!(report.equal, report.discrepancy.is_none(), "{lie:?}");
+        check_afterwards(&ada, liar);
+    }
+}
+
+#[test]
+fn an_honest_server_leaves_no_discrepancy() {
+    let (ada, liar) = device_and(Lie::Forgets);
+    let mut honest = liar.honest;
+    let report = ada.sync(&mut honest);
+    assert_eq!((report.equal, report.discrepancy), (true, None));
+    assert_ne!(honest.fingerprint(), Fingerprint::default());
+}
