@@ -28,6 +28,7 @@ mod lab;
 mod live;
 mod lost_edits;
 mod manuals;
+mod memory;
 mod operating;
 mod postgres;
 mod processes;
