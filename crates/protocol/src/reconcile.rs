@@ -12,7 +12,8 @@
 //! # Invariants
 //! - No I/O: the claims go where the caller sends them.
 //! - It ends: an answer makes a claim smaller, or one of ids, which is answered for good; and
-//!   after [`ROUNDS_COUNT_MAX`] it ends whatever the server says.
+//!   after [`ROUNDS_COUNT_MAX`], or [`IDLE_ROUNDS_COUNT_MAX`] that find nothing, it ends whatever
+//!   the server says.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
@@ -38,6 +39,9 @@ const CLAIM_BYTES: usize = 30;
 /// Requests of one comparison. Each moves up to [`REQUEST_BYTES_MAX`] of ids, a quarter of a million
 /// messages.
 const ROUNDS_COUNT_MAX: u32 = 1_000;
+/// Requests after each other that find nothing. Sums that differ are cut into sixteen until so few
+/// messages are left that they are listed, which takes ten of them for the largest sets.
+const IDLE_ROUNDS_COUNT_MAX: u32 = 64;
 
 /// A message of the device, as far as comparing needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +87,8 @@ pub struct Reconcile {
     /// What the last request claimed.
     asked: Vec<Open>,
     rounds: u32,
+    /// Since something was found.
+    idle_rounds: u32,
     /// Of a request, roughly.
     bytes_max: usize,
 }
@@ -106,8 +112,8 @@ impl Reconcile {
         let windows = older.map(|item| Window::of(item.timestamp).moments().start).skip(1);
         let mut starts: Vec<u64> = [0].into_iter().chain(windows).collect();
         starts.dedup();
-        let (open, asked, rounds, bytes_max) = (VecDeque::new(), Vec::new(), 0, REQUEST_BYTES_MAX);
-        let mut this = Self { items, open, asked, rounds, bytes_max };
+        let (open, asked, bytes_max) = (VecDeque::new(), Vec::new(), REQUEST_BYTES_MAX);
+        let mut this = Self { items, open, asked, rounds: 0, idle_rounds: 0, bytes_max };
         let ends = starts.iter().copied().skip(1).chain([newest_start]);
         for (&start, end) in starts.iter().zip(ends).filter(|(start, end)| *start < end) {
             let is_listed = this.within(&(start..end)).is_empty();
@@ -119,7 +125,8 @@ impl Reconcile {
 
     /// The next request, or `None` when everything was compared.
     pub fn request(&mut self) -> Option<ReconcileRequest> {
-        if self.open.is_empty() || self.rounds == ROUNDS_COUNT_MAX {
+        let is_over = self.rounds == ROUNDS_COUNT_MAX || self.idle_rounds == IDLE_ROUNDS_COUNT_MAX;
+        if self.open.is_empty() || is_over {
             return None;
         }
         self.rounds += 1;
@@ -179,6 +186,8 @@ impl Reconcile {
             self.open.push_front(open);
         }
         self.keep(&found.missing)?;
+        let is_idle = found.missing.is_empty() && found.wanted.is_empty();
+        self.idle_rounds = if is_idle { self.idle_rounds + 1 } else { 0 };
         Ok(found)
     }
 

@@ -176,14 +176,21 @@ fn nonsense_is_refused() {
 
 #[test]
 fn it_ends_whatever_the_server_says() {
-    let mut reconcile = Reconcile::new(Vec::new());
-    let mut rounds = 0;
-    while let Some(request) = reconcile.request() {
-        rounds += 1;
-        let stuck = Finding { length: 1, ..Finding::default() };
-        reconcile.answered(vec![stuck; request.claims.len()]).unwrap();
+    let message = Message {
+        timestamp: Timestamp::new(1, 0, Node(1)).unwrap().to_bytes().to_vec().into(),
+        content: Bytes::from_static(b"again and again"),
+    };
+    for (messages, expected) in [(vec![], IDLE_ROUNDS_COUNT_MAX), (vec![message], ROUNDS_COUNT_MAX)]
+    {
+        let mut reconcile = Reconcile::new(Vec::new());
+        let mut rounds = 0;
+        while let Some(request) = reconcile.request() {
+            rounds += 1;
+            let stuck = Finding { length: 1, messages: messages.clone(), ..Finding::default() };
+            reconcile.answered(vec![stuck; request.claims.len()]).unwrap();
+        }
+        assert_eq!(rounds, expected);
     }
-    assert_eq!(rounds, ROUNDS_COUNT_MAX);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::support::{Device, MemoryServer};
 
 const SCHEMA: &str = "CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT)";
 /// More than any sync of so few changes takes.
-const REQUESTS_COUNT_MAX: u64 = 1_100;
+const REQUESTS_COUNT_MAX: u64 = 100;
 
 /// How it is not what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
