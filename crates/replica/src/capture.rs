@@ -19,7 +19,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
-use crate::table::{Declared, Table, quote};
+use crate::table::{Declared, Table, Unique, quote};
 
 /// SQLite's clock in milliseconds since 1970. `julianday` holds whole milliseconds; rounding gets
 /// them back. (`unixepoch('subsec')` needs SQLite 3.42.)
@@ -138,9 +138,11 @@ fn note(table: &Table, changed: &str, row: &str) -> String {
 fn note_collisions(table: &Table) -> String {
     let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
     let key: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
-    let same = |columns: &Vec<String>| {
-        let one = |column: &String| format!("{0} = new.{0}", quote(column));
-        format!("({})", columns.iter().map(one).collect::<Vec<_>>().join(" AND "))
+    let same = |unique: &Unique| {
+        let columns = unique.columns.iter().map(|column| format!("{0} = new.{0}", quote(column)));
+        // A comment may stand at its end.
+        let condition = unique.condition.iter().map(|condition| format!("({condition}\n)"));
+        format!("({})", columns.chain(condition).collect::<Vec<_>>().join(" AND "))
     };
     let collides: Vec<_> = table.uniques.iter().map(same).collect();
     format!(

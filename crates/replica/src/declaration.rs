@@ -94,7 +94,7 @@ impl Traits {
 }
 
 /// The words of a statement that are no names in quotes, no texts and no comments.
-fn words(sql: &str) -> Vec<&str> {
+pub(crate) fn words(sql: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {

@@ -8,6 +8,7 @@ use crdt::{ColumnId, Value};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::affinity::Affinity;
+use crate::declaration;
 use crate::error::{Error, Result};
 use crate::state::RowId;
 use crate::value::literal;
@@ -73,6 +74,14 @@ pub(crate) struct Column {
     pub(crate) name: String,
 }
 
+/// A UNIQUE index on plain columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Unique {
+    pub(crate) columns: Vec<String>,
+    /// Of the rows that it is about, if it is not about all.
+    pub(crate) condition: Option<String>,
+}
+
 /// Columns here that refer to columns of a parent.
 #[derive(Clone, Debug)]
 pub(crate) struct ForeignKey {
@@ -102,8 +111,8 @@ pub(crate) struct Table {
     /// Of the key's columns.
     key_affinities: Vec<Affinity>,
     pub(crate) columns: Vec<Column>,
-    /// Full UNIQUE indexes on plain columns, other than the key's.
-    pub(crate) uniques: Vec<Vec<String>>,
+    /// UNIQUE indexes on plain columns, other than the key's.
+    pub(crate) uniques: Vec<Unique>,
     pub(crate) foreign_keys: Vec<ForeignKey>,
 }
 
@@ -202,22 +211,34 @@ fn key_affinities(db: &Connection, table: &str) -> Result<Vec<Affinity>> {
     Ok(declared.map(|declared| declared.key().iter().map(of).collect()).unwrap_or_default())
 }
 
-fn uniques(db: &Connection, table: &str) -> Result<Vec<Vec<String>>> {
-    let sql = "SELECT name FROM pragma_index_list(?1)
-               WHERE \"unique\" = 1 AND partial = 0 AND origin <> 'pk'";
+fn uniques(db: &Connection, table: &str) -> Result<Vec<Unique>> {
+    let sql = "SELECT i.name, s.sql FROM pragma_index_list(?1) i
+               LEFT JOIN sqlite_schema s ON s.type = 'index' AND s.name = i.name
+               WHERE i.\"unique\" = 1 AND i.origin <> 'pk'";
     let mut statement = db.prepare_cached(sql)?;
-    let indexes = statement.query_map([table], |row| row.get(0))?;
-    let indexes: Vec<String> = indexes.collect::<rusqlite::Result<_>>()?;
+    let indexes = statement.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let indexes: Vec<(String, Option<String>)> = indexes.collect::<rusqlite::Result<_>>()?;
     let mut statement =
         db.prepare_cached("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
     let mut uniques = Vec::new();
-    for index in indexes {
+    for (index, sql) in indexes {
         let columns = statement.query_map([index], |row| row.get::<_, Option<String>>(0))?;
         let columns: Vec<Option<String>> = columns.collect::<rusqlite::Result<_>>()?;
         // A column without a name is an expression.
-        uniques.extend(columns.into_iter().collect::<Option<Vec<_>>>());
+        if let Some(columns) = columns.into_iter().collect() {
+            let condition = sql.as_deref().and_then(condition).map(str::to_owned);
+            uniques.push(Unique { columns, condition });
+        }
     }
     Ok(uniques)
+}
+
+/// What stands after the WHERE of an index. An index has no other: its expressions have no queries.
+fn condition(sql: &str) -> Option<&str> {
+    let mut words = declaration::words(sql).into_iter();
+    let keyword = words.find(|word| word.eq_ignore_ascii_case("WHERE"))?;
+    let start = keyword.as_ptr().addr() - sql.as_ptr().addr();
+    Some(&sql[start + keyword.len()..])
 }
 
 pub(crate) fn foreign_keys(db: &Connection, table: &str) -> Result<Vec<ForeignKey>> {

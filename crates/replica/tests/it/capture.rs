@@ -60,6 +60,22 @@ fn replace_takes_the_rows_that_it_deletes_along() {
 }
 
 #[test]
+fn replace_goes_by_indexes_of_some_rows_too() {
+    let devices = check(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT, kind TEXT, v TEXT);
+         CREATE UNIQUE INDEX one ON t (u) WHERE kind = 'where' AND v <> 'x' -- of some
+",
+        &[
+            "INSERT INTO t VALUES (1, 'a', 'where', 'y'), (2, 'a', 'no', 'y'), (3, 'b', 'where', 'x')",
+            "REPLACE INTO t VALUES (4, 'a', 'where', 'z')",
+            "INSERT INTO t VALUES (5, 'b', 'where', 'z')",
+        ],
+    );
+    let ids = devices[1].texts("SELECT group_concat(id, '') FROM t ORDER BY id");
+    assert_eq!(ids, ["2345"]);
+}
+
+#[test]
 fn upserts_cascades_and_deletes_of_everything_are_seen() {
     let devices = check(
         "CREATE TABLE p (id INTEGER PRIMARY KEY, n INTEGER);
