@@ -24,18 +24,18 @@ use anyhow::{Context, Result};
 const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] \
                      | cargo xtask ci [STEP…] | cargo xtask tidy \
                      | cargo xtask docs | cargo xtask faults|attacks [--long] [NAME…] \
-                     | cargo xtask web [--check] | cargo xtask browser [NAME…]";
+                     | cargo xtask fuzz TARGET [--minutes N] | cargo xtask web [--check] \
+                     | cargo xtask browser [NAME…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = root().and_then(|root| match args.as_slice() {
         ["build"] => build::run(root),
-        ["check"] => check::run(root, None),
-        ["check", revision] => check::run(root, Some(revision)),
+        ["check", since @ ..] if since.len() < 2 => check::run(root, since.first().copied()),
         ["ci", steps @ ..] => ci::run(root, steps),
         ["docs"] => docs::run(root),
-        [suite @ ("attacks" | "faults"), args @ ..] => suites::run(root, suite, args),
+        [suite @ ("attacks" | "faults" | "fuzz"), args @ ..] => suites::run(root, suite, args),
         ["tidy"] => tidy::run(root),
         ["web", args @ ..] => web::run(root, args),
         ["browser", names @ ..] => web::browser::test(root, names),

@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 use sync_store::{BlobId, PieceId};
 use tokio::runtime::Handle;
 
-use self::archive::BudgetArchive;
+pub use self::archive::BudgetArchive;
 use self::key::{AppKey, EncryptedData};
 use self::replay::{CellMessage, Replay};
 use crate::content::{self, DamagedContent};

@@ -61,6 +61,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "web-assets",
         ],
     ),
+    // Tests alone.
+    ("fuzz", &["actual", "doctor", "engine", "replica", "protocol", "crdt"]),
     ("xtask", &[]),
 ];
 

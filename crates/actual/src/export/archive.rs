@@ -16,15 +16,17 @@ pub(super) const BYTES_MAX: u64 = 500 << 20;
 const DATABASE: &str = "db.sqlite";
 const METADATA: &str = "metadata.json";
 
-pub(super) struct BudgetArchive {
-    /// An SQLite file.
-    pub(super) database: Vec<u8>,
-    /// A JSON object.
-    pub(super) metadata: Map<String, Value>,
+/// What is in an archive.
+pub struct BudgetArchive {
+    /// An SQLite file, unless somebody made the archive who is no app.
+    pub database: Vec<u8>,
+    /// What the apps know of the budget besides its rows, as the name that people gave it.
+    pub metadata: Map<String, Value>,
 }
 
 impl BudgetArchive {
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Error> {
+    /// Reads what an app made. Of what it unpacks to, at most 500 MiB are in memory for each part.
+    pub fn read(bytes: &[u8]) -> Result<Self, Error> {
         let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
         let database = entry(&mut archive, DATABASE)?;
         let metadata = entry(&mut archive, METADATA)?;
@@ -33,7 +35,8 @@ impl BudgetArchive {
         Ok(Self { database, metadata })
     }
 
-    pub(super) fn write(self) -> Result<Vec<u8>, Error> {
+    /// Makes the archive.
+    pub fn write(self) -> Result<Vec<u8>, Error> {
         let metadata = Value::Object(self.metadata).to_string().into_bytes();
         if (self.database.len() + metadata.len()) as u64 > BYTES_MAX {
             return Err(Error::TooLarge);

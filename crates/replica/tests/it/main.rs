@@ -10,6 +10,7 @@ mod converge;
 mod copies;
 mod declarations;
 mod heal;
+mod memory_server;
 mod receipts;
 mod schema;
 mod sealed;

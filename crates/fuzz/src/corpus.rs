@@ -1,0 +1,61 @@
+//! The kept inputs: `corpora/NAME.zip`, one entry each.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::Target;
+
+/// The seeds, and what searches found.
+pub fn inputs(target: &Target) -> Result<Vec<Vec<u8>>> {
+    let mut inputs = (target.seeds)();
+    let path = path(target.name);
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(inputs),
+        file => file.with_context(|| path.display().to_string())?,
+    };
+    let mut archive = ZipArchive::new(file).with_context(|| path.display().to_string())?;
+    for place in 0..archive.len() {
+        let mut input = Vec::new();
+        archive.by_index(place)?.read_to_end(&mut input)?;
+        inputs.push(input);
+    }
+    Ok(inputs)
+}
+
+/// Writes [`inputs`] into a folder, a file each.
+pub fn unpack(target: &Target, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    for (place, input) in inputs(target)?.iter().enumerate() {
+        fs::write(folder.join(format!("kept-{place}")), input)?;
+    }
+    Ok(())
+}
+
+/// Keeps the inputs of a folder: the same ones make the same archive.
+pub fn pack(target: &Target, folder: &Path) -> Result<usize> {
+    let seeds = (target.seeds)();
+    let mut inputs = Vec::new();
+    for file in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        inputs.push(fs::read(file?.path())?);
+    }
+    inputs.retain(|input| !seeds.contains(input));
+    inputs.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    let path = path(target.name);
+    let mut archive = ZipWriter::new(File::create(&path).context("corpora")?);
+    for (place, input) in inputs.iter().enumerate() {
+        archive.start_file(format!("{place}"), options)?;
+        archive.write_all(input)?;
+    }
+    archive.finish()?;
+    Ok(inputs.len())
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora").join(format!("{name}.zip"))
+}

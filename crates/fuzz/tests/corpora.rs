@@ -1,0 +1,57 @@
+//! Every target over its kept inputs, and over some neighbours of each: cut off, and with a byte
+//! changed.
+
+use fuzz::{Target, corpus};
+
+/// Neighbours of an input.
+const NEIGHBOURS_COUNT: usize = 4;
+/// Of targets that take a moment for each input, because they open files or sync.
+const SLOW: [&str; 3] = ["messages", "answers", "databases"];
+
+fn check(name: &str) {
+    let target = fuzz::target(name).expect("a target");
+    for (place, input) in corpus::inputs(target).expect("its corpus can be read").iter().enumerate()
+    {
+        run(target, place, input);
+        let count = if SLOW.contains(&name) { 0 } else { NEIGHBOURS_COUNT };
+        for number in 0..count.min(input.len()) {
+            // Spread over the input, and another place for each.
+            let middle = (place * 7 + number * input.len() / count) % input.len();
+            run(target, place, &input[..middle]);
+            let mut changed = input.clone();
+            changed[middle] = changed[middle].wrapping_add(1 << (place % 8));
+            run(target, place, &changed);
+        }
+    }
+}
+
+fn run(target: &Target, place: usize, input: &[u8]) {
+    let run = || (target.run)(input);
+    let passes = std::panic::catch_unwind(run).is_ok();
+    assert!(passes, "{}: input {place}, or near it: {}", target.name, input.escape_ascii());
+}
+
+macro_rules! targets {
+    ($($test:ident: $name:literal),* $(,)?) => {
+        $(#[test] fn $test() { check($name); })*
+
+        #[test]
+        fn every_target_is_tested() {
+            let names: Vec<_> = fuzz::TARGETS.iter().map(|target| target.name).collect();
+            assert_eq!(names, [$($name),*]);
+        }
+    };
+}
+targets! {
+    contents: "contents", keys: "keys", sealed: "sealed", timestamps: "timestamps",
+    phrases: "phrases", protobuf: "protobuf", json: "json", pages: "pages", events: "events",
+    messages: "messages", answers: "answers", sync_requests: "actual-sync",
+    tries: "actual-tries", records: "actual-records", archives: "actual-archives",
+    databases: "databases",
+}
+
+#[test]
+fn seeds_reach_what_they_are_for() {
+    let changes = (fuzz::target("contents").unwrap().seeds)();
+    assert!(changes.iter().all(|content| crdt::Change::decode(content).is_ok()));
+}
