@@ -7,10 +7,14 @@ import { inspect } from "node:util";
 /** How often each test begins and ends, and how: `libtest --format json`. */
 const KINDS = { "test:start": "started", "test:pass": "ok", "test:fail": "failed" };
 
+const SUMMARY = /^[a-z_]+ [\d.]+$/;
+
 /** @param {AsyncIterable<import("node:test/reporters").TestEvent>} events */
 export default async function* report(events) {
   for await (const { type, data } of events) {
     if (type === "test:stdout" || type === "test:stderr") yield data.message;
+    // What went wrong outside of any test; the summary's lines are a name and a number.
+    if (type === "test:diagnostic" && !SUMMARY.test(data.message)) yield `${data.message}\n`;
     const event = KINDS[type];
     if (event === undefined || data.details?.type === "suite") continue;
     const line = { type: "test", event, name: data.name };

@@ -15,6 +15,7 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
 use crate::accounts::{Accounts, Unlocked, login_of_column, vault_of_column};
 use crate::error::{Error, Result};
+use crate::forms::{self, MessageSet};
 use crate::id::{AccountId, ClientId, VaultId};
 use crate::limits::{self, AccountLimits};
 use crate::login::Login;
@@ -43,6 +44,7 @@ pub struct Session {
     pub login: Login,
     pub vault: VaultId,
     pub limits: AccountLimits,
+    pub set: MessageSet,
 }
 
 /// A device, as its account sees it.
@@ -110,19 +112,16 @@ impl Accounts {
         self.find_token(token, session)
     }
 
-    /// Whether a device is there still, and its account.
-    pub fn is_registered(&self, client: &ClientId) -> Result<bool> {
-        self.database.read(|db| {
-            let mut statement = db.prepare_cached("SELECT 1 FROM client WHERE id = ?1")?;
-            Ok(statement.exists([client.as_str()])?)
-        })
+    /// Where a device's messages are; `None` if it is there no more.
+    pub fn set_of(&self, client: &ClientId) -> Result<Option<MessageSet>> {
+        self.database.read(|db| forms::set_of(db, client))
     }
 
     /// Opens the token's account.
     pub fn unlock_by_token(&self, token: &Token) -> Result<Unlocked> {
         let (session, wrapped_key): (Session, WrappedKey) =
             self.find_token(token, |row| Ok((session(row)?, row.get(4)?)))?;
-        let Session { client_id, account, login, vault, limits: _ } = session;
+        let Session { client_id, account, login, vault, .. } = session;
         let key = token
             .wrapping_key()
             .unwrap(&wrapped_key, &Row::Client(&vault, &client_id))
@@ -175,9 +174,10 @@ impl Accounts {
     ) -> Result<T> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(&format!(
-                "SELECT client.id, account.id, login, vault, client.wrapped_key, {}
+                "SELECT client.id, account.id, login, vault, client.wrapped_key, {}, {}
                  FROM client JOIN account ON account.id = account_id WHERE token_hash = ?1",
-                limits::COLUMNS
+                limits::COLUMNS,
+                MessageSet::COLUMNS
             ))?;
             let mut rows = statement.query([token.hash()])?;
             read_row(rows.next()?.ok_or(Error::InvalidToken)?)
@@ -192,6 +192,7 @@ fn session(row: &SqlRow<'_>) -> Result<Session> {
         login: login_of_column(&row.get::<_, String>(2)?)?,
         vault: vault_of_column(&row.get::<_, String>(3)?)?,
         limits: limits::of_row(row, 5)?,
+        set: MessageSet::of_row(row, 8)?,
     })
 }
 
@@ -218,8 +219,9 @@ fn check_enrolment(db: &Connection, client: &NewClient, clients_max: u32) -> Res
 
 fn insert(db: &Connection, client: &NewClient) -> Result<()> {
     db.prepare_cached(
-        "INSERT INTO client (id, account_id, enrolled_by, created_ms, token_hash, wrapped_key)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO client
+             (id, account_id, enrolled_by, created_ms, token_hash, wrapped_key, is_in_sealed)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, sealed_set IS NOT NULL FROM account WHERE id = ?2",
     )?
     .execute(params![
         client.id.as_str(),

@@ -28,6 +28,8 @@ pub enum Error {
     TooManyClients { clients_max: u32 },
     #[error("the account may have {CHILDREN_COUNT_MAX} vaults beside its own, and it has them")]
     TooManyVaults,
+    #[error("the account's messages are sealed with another key")]
+    OtherKey,
     /// A row of the accounts file holds what this program never writes there.
     #[error("the accounts file is damaged: {what}")]
     Damaged { what: &'static str },

@@ -21,7 +21,7 @@ use crate::error::Result;
 
 const FILE: &str = "accounts.sqlite";
 
-const MIGRATIONS: &[Migration] = &[TABLES, LIMITS, CHILDREN];
+const MIGRATIONS: &[Migration] = &[TABLES, LIMITS, CHILDREN, FORMS];
 
 const TABLES: Migration = Migration {
     version: 1,
@@ -68,6 +68,17 @@ const CHILDREN: Migration = Migration {
             account_id INTEGER NOT NULL REFERENCES account ON DELETE CASCADE
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX child_by_account ON child (account_id);
+    ",
+};
+
+/// `form`: NULL until the first push. `sealed_set`: a further vault. See `forms.rs`.
+const FORMS: Migration = Migration {
+    version: 4,
+    sql: "
+        ALTER TABLE account ADD COLUMN form BLOB;
+        ALTER TABLE account ADD COLUMN sealed_set TEXT;
+        ALTER TABLE account ADD COLUMN keeps_plain INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE client ADD COLUMN is_in_sealed INTEGER NOT NULL DEFAULT 0;
     ",
 };
 

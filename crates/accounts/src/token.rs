@@ -43,6 +43,7 @@ const FOREIGN_BYTES_MAX: usize = 1_024;
 const BASE64_CHARACTERS: usize = 43;
 
 /// A device's secret.
+#[derive(Clone)]
 pub struct Token(Zeroizing<[u8; 32]>);
 
 /// What the server keeps to recognise a token.

@@ -135,7 +135,10 @@ impl<'a> Vault<'a> {
         while start < self.plan.messages {
             let end = self.plan.messages.min(start + PAGE_MESSAGES);
             let page = (start..end).map(|index| Ok(self.message(index)?.into()));
-            let request = PushRequest { messages: page.collect::<anyhow::Result<_>>()? };
+            let request = PushRequest {
+                messages: page.collect::<anyhow::Result<_>>()?,
+                ..PushRequest::default()
+            };
             self.http.post::<PushResponse>("/v1/sync/delta", Some(&self.token), &request)?;
             start = end;
         }

@@ -1,5 +1,6 @@
 //! `warren phrase`, and where the other commands get a recovery phrase from.
 
+use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -27,6 +28,9 @@ pub(crate) struct PhraseSource {
     /// Join devices that encrypt end to end: their recovery phrase, in this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) phrase_file: Option<PathBuf>,
+    /// The phrase was made for this account, which has no data yet.
+    #[arg(long, requires = "phrase_file")]
+    new_account: bool,
 }
 
 impl PhraseSource {
@@ -36,8 +40,27 @@ impl PhraseSource {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let phrase = Phrase::parse(&Zeroizing::new(text))?;
         replica.set_phrase(&phrase)?;
+        if self.new_account {
+            replica.begin_account()?;
+        }
         Ok(true)
     }
+}
+
+/// Asks whoever sits at the terminal for the phrase of the other devices; `false` if nobody does.
+pub(crate) fn ask(replica: &Replica, output: Output) -> anyhow::Result<bool> {
+    if output.json || !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    // With echo: nobody types 24 words unseen.
+    output.text(format_args!(
+        "This account is encrypted end to end. `warren phrase FILE` shows its recovery phrase on\n\
+         another device. Type it here, on one line:\n"
+    ));
+    let mut words = Zeroizing::new(String::new());
+    std::io::stdin().lock().read_line(&mut words).context("the recovery phrase")?;
+    replica.set_phrase(&Phrase::parse(&words)?)?;
+    Ok(true)
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
@@ -54,9 +77,7 @@ pub(crate) fn make(replica: &Replica, output: Output) -> anyhow::Result<Option<P
             .line(format_args!("encrypted end to end already (`warren phrase` shows the phrase)"));
         return Ok(None);
     }
-    let phrase = Phrase::generate();
-    replica.set_phrase(&phrase)?;
-    Ok(Some(phrase))
+    Ok(Some(replica.make_phrase()?))
 }
 
 /// The words in six rows of four, as people copy them to paper.
@@ -72,4 +93,16 @@ pub(crate) fn show(phrase: &Phrase, output: Output) {
         output.line(format_args!("  {first:>2}  {}", words.join(" ")));
     }
     output.text(format_args!("\n`warren phrase FILE` shows it again.\n"));
+}
+
+/// That the file has synced in plain, and what becomes of that.
+pub(crate) fn tell_turning(replica: &Replica, output: Output) -> anyhow::Result<()> {
+    if replica.is_turning()? {
+        output.text(format_args!(
+            "The account is in plain until the next sync, which sends everything again, encrypted.\n\
+             The other devices then need the phrase, and when each of them has it or is revoked,\n\
+             the server removes what it has in plain.\n"
+        ));
+    }
+    Ok(())
 }

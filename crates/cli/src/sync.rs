@@ -10,7 +10,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use protocol::{ClientRequest, ErrorCode};
 use replica::{
-    Discrepancy, Error, Http, Obstacle, Progress, Refused, Replica, Report, SyncOptions,
+    Discrepancy, Error, Http, Obstacle, PhraseError, Progress, Refused, Replica, Report,
+    SyncOptions,
 };
 use zeroize::Zeroize;
 
@@ -20,7 +21,7 @@ use crate::hardening;
 use crate::key::TrackedFile;
 use crate::output::Output;
 use crate::password::Source;
-use crate::phrase::PhraseSource;
+use crate::phrase::{self, PhraseSource};
 use crate::status::receipt;
 
 /// Sync a tracked file. The server, the login and the device's token are remembered in the file.
@@ -111,6 +112,12 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
         // Revoked, or the account was made anew: who gives the login signs in again.
         (Err(Error::Refused { code: ErrorCode::InvalidToken, .. }), Some(login)) => {
             sign_in(&replica, &server, login, account)?;
+            attempt(&mut replica, &server, adopt, output)?
+        }
+        (Err(error @ Error::Phrase(PhraseError::Sealed)), _) => {
+            if !phrase::ask(&replica, output)? {
+                return Err(error.into());
+            }
             attempt(&mut replica, &server, adopt, output)?
         }
         (Err(error @ Error::Refused { code: ErrorCode::QuotaExceeded, .. }), _) => {
@@ -271,7 +278,7 @@ fn describe_refused(refused: &Refused, output: Output) {
     let words = |reason| match reason {
         "unreadable" => "were made by a later version: update Warren",
         "plain" => "are not encrypted, so anybody could have made them",
-        "wrong_key" => "were encrypted with another recovery phrase",
+        "wrong_key" => "were encrypted with a recovery phrase that is not this account's",
         "truncated" => "lost their end",
         "replayed" => "have the content of another change",
         _ => "were changed by somebody who has no recovery phrase",

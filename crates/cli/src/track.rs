@@ -22,7 +22,8 @@ pub(crate) struct Track {
     /// Every table that can be tracked.
     #[arg(long, conflicts_with = "tables")]
     all: bool,
-    /// Encrypt end to end: makes a recovery phrase, shows it, and lets the server see no content.
+    /// Encrypt end to end: makes a recovery phrase, shows it, and lets the server see no content. Of
+    /// an account that is in plain, the next sync sends everything again.
     #[arg(long, conflicts_with = "phrase_file")]
     e2ee: bool,
     #[command(flatten)]
@@ -65,6 +66,7 @@ pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
     }
     if let Some(phrase) = &made {
         phrase::show(phrase, output);
+        phrase::tell_turning(&replica, output)?;
     }
     if was_given || made.is_some() {
         hardening::tell_who_may_read(&arguments.tracked.file, output)?;

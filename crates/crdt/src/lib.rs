@@ -30,6 +30,6 @@ pub use declaration::{
 pub use fingerprint::Fingerprint;
 pub use lost::{LostEdit, RowChanges, lost_edits};
 pub use message::{Cell, Change, DecodeError, Message, Value};
-pub use seal::{KeyId, OpenError, SealKey, sealed_with};
+pub use seal::{ContentForm, KeyId, OpenError, SealKey, sealed_with};
 pub use timestamp::{Baseline, Node, ParseTimestampError, Timestamp};
 pub use window::Window;

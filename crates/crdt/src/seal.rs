@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sealed    = 02 key-id(8) nonce(24) length ciphertext     length: of the ciphertext, LEB128
-//! nonce     = timestamp(16) tail(8)                        tail: random
+//! nonce     = timestamp(16) tail(8)                        tail: random, or SealKey::nonce_tail
 //! plaintext = length content zeros                         padded by PADMÉ, 32 bytes at least
 //! ```
 //! XChaCha20-Poly1305; associated data is `02 timestamp`. What a server can do to a message is told
@@ -32,6 +32,33 @@ pub type KeyId = [u8; 8];
 pub struct SealKey {
     key: Zeroizing<[u8; 32]>,
     id: KeyId,
+}
+
+/// How the contents of all messages of an account are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentForm {
+    /// In plain.
+    Plain,
+    /// Each sealed with the key that has this id.
+    Sealed(KeyId),
+}
+
+impl ContentForm {
+    /// From its bytes: a key's id, or none for plain.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [] => Some(Self::Plain),
+            id => id.try_into().ok().map(Self::Sealed),
+        }
+    }
+
+    /// The key's id, or none.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Plain => &[],
+            Self::Sealed(id) => id,
+        }
+    }
 }
 
 /// Why a content does not open.
@@ -75,7 +102,18 @@ impl SealKey {
         self.id
     }
 
-    /// Seals a content under the timestamp of its message. `nonce_tail` is random.
+    /// A tail that depends on what is sealed: devices that seal the same message make the same
+    /// bytes, and another content under the same timestamp has another nonce.
+    pub fn nonce_tail(&self, timestamp: Timestamp, content: &[u8]) -> [u8; TAIL_BYTES] {
+        let key = blake3::derive_key("warren sealed content 2026-11-23 nonce tail", &*self.key);
+        let key = Zeroizing::new(key);
+        let mut hasher = blake3::Hasher::new_keyed(&key);
+        hasher.update(&timestamp.to_bytes()).update(content);
+        *hasher.finalize().as_bytes().first_chunk().expect("BLAKE3 gives 32 bytes")
+    }
+
+    /// Seals a content under the timestamp of its message. `nonce_tail` is random, or
+    /// [`Self::nonce_tail`].
     pub fn seal(
         &self,
         timestamp: Timestamp,

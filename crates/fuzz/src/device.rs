@@ -3,11 +3,11 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use crdt::Message;
+use crdt::{ContentForm, Message};
 use prost::Message as _;
 use protocol::{
-    ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse, ReconcileRequest,
-    ReconcileResponse,
+    ClientRequest, ClientResponse, EncryptRequest, PullResponse, PushRequest, PushResponse,
+    ReconcileRequest, ReconcileResponse,
 };
 use replica::{Error, PageStream, Pull, Replica, Result, SyncOptions, Transport};
 use rusqlite::{Connection, MAIN_DB};
@@ -42,7 +42,9 @@ const REQUESTS_MAX: u32 = 3_000;
 ///
 /// A message is a byte that says when and by whom, two that say how long, and a content.
 pub(crate) fn messages(bytes: &[u8]) {
-    let mut server = MemoryServer { messages: read_messages(bytes), ..MemoryServer::default() };
+    let form = Some(ContentForm::Plain);
+    let messages = read_messages(bytes);
+    let mut server = MemoryServer { messages, form, ..MemoryServer::default() };
     server.now_ms.set(MORNING_MS);
     let (one, two) = (Device::new(1), Device::new(2));
     one.sync(&mut server).expect("no message ends a sync");
@@ -207,6 +209,10 @@ impl Transport for Stranger<'_> {
     }
 
     fn reconcile(&mut self, _: &str, _: &ReconcileRequest) -> Result<ReconcileResponse> {
+        self.answer()
+    }
+
+    fn encrypt(&mut self, _: &str, _: &EncryptRequest) -> Result<()> {
         self.answer()
     }
 }

@@ -4,8 +4,9 @@ use bytes::Bytes;
 use prost::Message as _;
 use protocol::{
     AccountRequest, AccountResponse, Claim, ClientList, ClientRequest, ClientResponse,
-    ErrorResponse, EventReader, Finding, Fingerprint, Message, Part, PasswordRequest, PullResponse,
-    PushRequest, PushResponse, ReconcileRequest, ReconcileResponse, VaultState,
+    EncryptRequest, ErrorResponse, EventReader, Finding, Fingerprint, Message, Part,
+    PasswordRequest, PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+    VaultState,
 };
 use replica::PageDecoder;
 use serde::Serialize;
@@ -15,7 +16,7 @@ use crate::stored;
 
 pub(crate) fn protobuf(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
-    match kind % 9 {
+    match kind % 10 {
         0 => decoded::<PushRequest>(bytes),
         1 => decoded::<PushResponse>(bytes),
         2 => decoded::<PullResponse>(bytes),
@@ -24,7 +25,8 @@ pub(crate) fn protobuf(bytes: &[u8]) {
         5 => decoded::<ClientList>(bytes),
         6 => decoded::<ClientRequest>(bytes),
         7 => decoded::<PasswordRequest>(bytes),
-        _ => decoded::<ClientResponse>(bytes),
+        8 => decoded::<ClientResponse>(bytes),
+        _ => decoded::<EncryptRequest>(bytes),
     }
 }
 
@@ -37,7 +39,7 @@ fn decoded<M: prost::Message + Default + PartialEq>(bytes: &[u8]) {
 
 pub(crate) fn json(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
-    match kind % 11 {
+    match kind % 13 {
         0 => parsed::<PushRequest>(bytes),
         1 => parsed::<PushResponse>(bytes),
         2 => parsed::<PullResponse>(bytes),
@@ -46,8 +48,10 @@ pub(crate) fn json(bytes: &[u8]) {
         5 => parsed::<ClientList>(bytes),
         6 => parsed::<ClientRequest>(bytes),
         7 => parsed::<PasswordRequest>(bytes),
-        8 => parsed::<AccountRequest>(bytes),
-        9 => parsed::<ErrorResponse>(bytes),
+        8 => parsed::<ClientResponse>(bytes),
+        9 => parsed::<EncryptRequest>(bytes),
+        10 => parsed::<AccountRequest>(bytes),
+        11 => parsed::<ErrorResponse>(bytes),
         _ => parsed::<AccountResponse>(bytes),
     }
 }
@@ -110,7 +114,7 @@ fn messages() -> Vec<Message> {
 
 pub(crate) fn pull_response() -> PullResponse {
     let (fingerprint, now_ms) = (Some(fingerprint()), stored::MORNING_MS);
-    PullResponse { messages: messages(), cursor: 5, more: false, fingerprint, now_ms }
+    PullResponse { messages: messages(), cursor: 5, more: false, fingerprint, now_ms, form: None }
 }
 
 pub(crate) fn push_response() -> PushResponse {
@@ -139,6 +143,11 @@ fn client_request() -> ClientRequest {
     ClientRequest { login: "ada".into(), password: "sesame".into(), name: "laptop".into() }
 }
 
+fn client_response() -> ClientResponse {
+    let form = Some(protocol::ContentForm { key_id: Bytes::from_static(b"8 bytes.") });
+    ClientResponse { client_id: "1".into(), token: "token".into(), form }
+}
+
 /// After the number of its kind.
 fn encoded(kind: u8, message: &impl prost::Message) -> Vec<u8> {
     [vec![kind], message.encode_to_vec()].concat()
@@ -151,12 +160,13 @@ fn written(kind: u8, value: &impl Serialize) -> Vec<u8> {
 macro_rules! of_each_kind {
     ($form:ident) => {
         vec![
-            $form(0, &PushRequest { messages: messages() }),
+            $form(0, &PushRequest { messages: messages(), ..PushRequest::default() }),
             $form(1, &push_response()),
             $form(2, &pull_response()),
             $form(3, &reconcile_request()),
             $form(4, &reconcile_response()),
             $form(6, &client_request()),
+            $form(8, &client_response()),
         ]
     };
 }

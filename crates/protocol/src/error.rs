@@ -47,9 +47,11 @@ macro_rules! codes {
 codes! {
     AccountExists "account_exists" 409 false "An account with this login exists.",
     AdminDisabled "admin_disabled" 403 false "The server was started without an operator's token (warren serve --admin-token-file).",
+    Behind "behind" 409 false "The device has not pulled everything yet.",
     Busy "busy" 503 true "The vault's queue is full.",
     ClockDrift "clock_drift" 422 false "A message is stamped more than five minutes ahead of the server's clock.",
     DiskFull "disk_full" 507 true "The server's disk is full; nothing was stored.",
+    FormMismatch "form_mismatch" 409 false "The account's messages are encrypted end to end with another key, or not at all; or the request's are not.",
     Internal "internal" 500 true "A fault of the server; its log says more.",
     InvalidLogin "invalid_login" 400 false "A login is 1 to 64 letters, digits and . _ @ + -, beginning with a letter or digit.",
     InvalidName "invalid_name" 400 false "A device's name has at most 200 characters.",

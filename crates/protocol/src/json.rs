@@ -73,6 +73,34 @@ pub(crate) mod digest {
     }
 }
 
+/// The id of a key, or nothing ⇄ 16 hex digits, or an empty text.
+pub(crate) mod key_id {
+    use bytes::Bytes;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &Bytes,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+        serializer.serialize_str(&digits.collect::<String>())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Bytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let id = Some(&text).filter(|text| text.len() == 16);
+        let id = id
+            .and_then(|text| u64::from_str_radix(text, 16).ok().filter(|_| !text.starts_with('+')));
+        let id = id.ok_or_else(|| serde::de::Error::custom("a key's id has 16 hex digits"))?;
+        Ok(Bytes::copy_from_slice(&id.to_be_bytes()))
+    }
+}
+
 /// 64 bits ⇄ 16 lower-case hex digits: JSON's numbers end at 2⁵³.
 pub(crate) mod hex64 {
     use serde::{Deserialize, Deserializer, Serializer};

@@ -42,6 +42,16 @@ pub struct Fingerprint {
     pub digest: Bytes,
 }
 
+/// How the contents of an account's messages are written.
+#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize, ToSchema)]
+pub struct ContentForm {
+    /// The id of the key that seals them, 8 bytes; empty: they are in plain. In JSON hex digits.
+    #[prost(bytes = "bytes", tag = "1")]
+    #[serde(with = "crate::json::key_id")]
+    #[schema(value_type = String, example = "56c96c572ddbe567")]
+    pub key_id: Bytes,
+}
+
 /// `POST /v1/sync/delta`: messages to store.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +59,12 @@ pub struct PushRequest {
     /// In any order; what is known already is counted, not stored.
     #[prost(message, repeated, tag = "1")]
     pub messages: Vec<Message>,
+    /// The form of their contents, as in [`ContentForm`]; of an account that has none yet, from now
+    /// on that of all its messages.
+    #[prost(bytes = "bytes", tag = "2")]
+    #[serde(default, with = "crate::json::key_id")]
+    #[schema(value_type = String, example = "")]
+    pub key_id: Bytes,
 }
 
 /// The answer to a [`PushRequest`]: everything in it is durable.
@@ -91,6 +107,29 @@ pub struct PullResponse {
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub now_ms: u64,
+    /// The account's; absent until the first push. After `POST /v1/sync/encrypt` it is that of the
+    /// sealed set, also while a device still reads the plain one.
+    #[prost(message, optional, tag = "6")]
+    #[serde(default)]
+    pub form: Option<ContentForm>,
+}
+
+/// `POST /v1/sync/encrypt`: turns an account to end-to-end encryption, or follows a device that has.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EncryptRequest {
+    /// Of the key, as in [`ContentForm`].
+    #[prost(bytes = "bytes", tag = "1")]
+    #[serde(with = "crate::json::key_id")]
+    #[schema(value_type = String, example = "56c96c572ddbe567")]
+    pub key_id: Bytes,
+    /// The newest arrival number of the plain set: this device has all of it.
+    #[prost(uint64, tag = "2")]
+    pub cursor: u64,
+    /// Whether an account that is in plain may be turned, or only followed.
+    #[prost(bool, tag = "3")]
+    #[serde(default)]
+    pub begin: bool,
 }
 
 /// `POST /v1/accounts`: a new account.
@@ -168,6 +207,10 @@ pub struct ClientResponse {
     /// The device's secret, shown this once: the server keeps only a hash.
     #[prost(string, tag = "2")]
     pub token: String,
+    /// The account's; absent until the first push.
+    #[prost(message, optional, tag = "3")]
+    #[serde(default)]
+    pub form: Option<ContentForm>,
 }
 
 /// A device of the account.
@@ -249,6 +292,19 @@ impl TryFrom<Message> for crdt::Message {
     fn try_from(message: Message) -> Result<Self, ParseTimestampError> {
         let timestamp = Timestamp::from_bytes(&message.timestamp)?;
         Ok(Self { timestamp, content: message.content })
+    }
+}
+
+impl From<crdt::ContentForm> for ContentForm {
+    fn from(form: crdt::ContentForm) -> Self {
+        Self { key_id: Bytes::copy_from_slice(form.as_bytes()) }
+    }
+}
+
+impl ContentForm {
+    /// As a value to compare; `None` if the key's id has not 8 bytes.
+    pub fn to_crdt(&self) -> Option<crdt::ContentForm> {
+        crdt::ContentForm::from_bytes(&self.key_id)
     }
 }
 

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use js_sys::{Array, Function, Promise, Uint8Array};
 use prost::Message;
 use protocol::{
-    ClientRequest, ClientResponse, PROTOBUF, PROTOBUF_SEQUENCE, PullResponse, PushRequest,
-    PushResponse, ReconcileRequest, ReconcileResponse,
+    ClientRequest, ClientResponse, EncryptRequest, PROTOBUF, PROTOBUF_SEQUENCE, PullResponse,
+    PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use replica::{
     ANSWER_BYTES_MAX, AsyncPages, AsyncTransport, Ear, Error, Heard, PageDecoder, Pull, QUIET_MAX,
@@ -260,6 +260,10 @@ impl AsyncTransport for Fetch {
         request: &ReconcileRequest,
     ) -> Result<ReconcileResponse> {
         self.post("/v1/sync/reconcile", Some(token), request).await
+    }
+
+    async fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+        self.post("/v1/sync/encrypt", Some(token), request).await
     }
 }
 

@@ -8,7 +8,7 @@
 //! - With a key, what was not sealed with it under this very timestamp is no change, whoever sent
 //!   it: a server can make messages, but none that are shown.
 
-use crdt::{Change, DecodeError, KeyId, Message, OpenError, SealKey, Timestamp, sealed_with};
+use crdt::{Change, ContentForm, DecodeError, Message, OpenError, SealKey, Timestamp, sealed_with};
 use rusqlite::Connection;
 
 use crate::error::Result;
@@ -44,8 +44,9 @@ impl Codec {
         self.key.is_some()
     }
 
-    pub(crate) fn key_id(&self) -> Option<KeyId> {
-        self.key.as_ref().map(SealKey::id)
+    /// What this file's messages are.
+    pub(crate) fn form(&self) -> ContentForm {
+        self.key.as_ref().map_or(ContentForm::Plain, |key| ContentForm::Sealed(key.id()))
     }
 
     /// The message that says this.
@@ -53,8 +54,8 @@ impl Codec {
         let content = match &self.key {
             None => change.encode(),
             Some(key) => {
-                let tail = getrandom::u64().expect("the system gives random numbers");
-                key.seal(timestamp, &change.encode(), tail.to_be_bytes())
+                let content = change.encode();
+                key.seal(timestamp, &content, key.nonce_tail(timestamp, &content))
             }
         };
         Message { timestamp, content }

@@ -216,12 +216,22 @@ pub enum PhraseError {
          (`warren phrase` shows it there). Nothing has been sent or applied"
     )]
     Wrong,
-    /// Unencrypted changes are on the server already.
+    /// The server says that the account is in plain, and this file has a phrase.
     #[error(
-        "this file has synced without encryption, so the server has its changes in plain: to \
-         encrypt them, `warren untrack` it, and track and sync it anew, with a new account"
+        "the server says that this account is not encrypted end to end, and this file is: another \
+         account has the phrase, or the server is not to be trusted. Nothing has been sent"
     )]
-    AlreadyPlain,
+    AccountPlain,
+    /// A phrase was typed in, and nothing has opened with it yet.
+    #[error(
+        "nothing on the server opens with this recovery phrase, for there is nothing yet: sync the \
+         device that has made it first, or give --new-account if it was made for this account. \
+         Nothing has been sent"
+    )]
+    Unproved,
+    /// Nobody has said yet whether the account is encrypted end to end.
+    #[error("this account has no data yet: say whether it is encrypted end to end, first")]
+    NewAccount,
     /// Changes are on the server that were sealed with the phrase that the file has.
     #[error("this file has synced with another recovery phrase already")]
     AlreadySealed,
@@ -236,7 +246,9 @@ impl PhraseError {
             Self::Invalid(_) => "invalid_phrase",
             Self::Sealed => "sealed",
             Self::Wrong => "wrong_phrase",
-            Self::AlreadyPlain => "already_plain",
+            Self::AccountPlain => "account_plain",
+            Self::Unproved => "unproved_phrase",
+            Self::NewAccount => "new_account",
             Self::AlreadySealed => "already_sealed",
             Self::Missing => "no_phrase",
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use prost::Message;
 use protocol::{
-    ClientRequest, ClientResponse, PROTOBUF, PullResponse, PushRequest, PushResponse,
-    ReconcileRequest, ReconcileResponse,
+    ClientRequest, ClientResponse, EncryptRequest, PROTOBUF, PullResponse, PushRequest,
+    PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use ureq::Agent;
 use ureq::config::ConfigBuilder;
@@ -165,5 +165,9 @@ impl Transport for Http {
 
     fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
         self.post("/v1/sync/reconcile", Some(token), request)
+    }
+
+    fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+        self.post("/v1/sync/encrypt", Some(token), request)
     }
 }

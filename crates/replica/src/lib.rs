@@ -35,6 +35,7 @@ mod declaration;
 mod devices;
 mod error;
 mod exception;
+mod form;
 mod history;
 #[cfg(not(target_family = "wasm"))]
 mod http;

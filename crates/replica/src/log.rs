@@ -335,6 +335,11 @@ pub(crate) fn unmerged_sealed_heads(db: &Connection) -> Result<Vec<Vec<u8>>> {
     Ok(heads.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Whether one of the messages that wait to be merged, of the oldest, is a change here.
+pub(crate) fn opens_waiting(db: &Connection, codec: &Codec) -> Result<bool> {
+    Ok(unmerged_page(db)?.iter().any(|message| codec.decode(message).is_ok()))
+}
+
 /// Gives the unsent messages of node `old` the name of node `new`: the moment stays, the identity
 /// changes, and with it what a sealed content is bound to.
 ///
@@ -361,8 +366,8 @@ pub(crate) fn rename_unsent(db: &Connection, old: Node, new: Node) -> Result<()>
     })
 }
 
-/// Encodes every message anew, as long as no other device has one of them; what was refused waits
-/// to be looked at again.
+/// Encodes every message anew that is a change, before another device has one of them in the new
+/// form; what was refused waits to be looked at again.
 pub(crate) fn encode_anew(db: &Connection, before: &Codec, after: &Codec) -> Result<()> {
     rewrite(db, "merged = 1", |message| {
         let damaged = |why: Refusal| Error::Damaged {
@@ -371,6 +376,10 @@ pub(crate) fn encode_anew(db: &Connection, before: &Codec, after: &Codec) -> Res
         };
         let change = before.decode(message).map_err(damaged)?;
         Ok(Some(after.encode(message.timestamp, &change)))
+    })?;
+    rewrite(db, "merged = 0", |message| {
+        let change = before.decode(message).ok();
+        Ok(change.map(|change| after.encode(message.timestamp, &change)))
     })?;
     let sql = format!("UPDATE warren_message SET merged = {WAITING} WHERE merged = {REFUSED}");
     db.execute(&sql, [])?;

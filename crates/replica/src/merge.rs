@@ -12,7 +12,7 @@ use crate::meta;
 use crate::report::Refused;
 use crate::stamp::Now;
 use crate::state::{self, Names, RowId};
-use crate::{declaration, log, phrase};
+use crate::{declaration, form, log};
 
 /// Merges everything in the log that the state does not have yet; returns what cannot be.
 pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) -> Result<Refused> {
@@ -44,7 +44,7 @@ pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) ->
         progress(count);
     }
     if count > refused.count() {
-        phrase::prove(db)?;
+        form::prove(db)?;
     }
     receive(db, newest, now)?;
     Ok(refused)

@@ -32,7 +32,11 @@ pub(crate) enum Key {
     Equal,
     Secret,
     SecretProved,
+    SecretGiven,
+    NextSecret,
+    NextSecretBegins,
     Form,
+    AsksForm,
 }
 
 impl Key {
@@ -58,7 +62,11 @@ impl Key {
             Self::Equal => "equal",
             Self::Secret => "secret",
             Self::SecretProved => "secret_proved",
+            Self::SecretGiven => "secret_given",
+            Self::NextSecret => "next_secret",
+            Self::NextSecretBegins => "next_secret_begins",
             Self::Form => "form",
+            Self::AsksForm => "asks_form",
         }
     }
 }

@@ -5,18 +5,19 @@
 //! token: whoever can read the file reads its rows anyway.
 //!
 //! # Invariants
-//! - What a server has was all sealed with one key, or not at all: a phrase can be given, or
-//!   replaced, only as long as this file has neither sent nor shown a message.
-//! - Nothing is sent, and nothing shown, while what came from the server is sealed with another key
-//!   than this file's.
+//! - A file that has one keeps it: what the server has from it is sealed with that key.
+//!
+//! # Not here
+//! - Whether it is the account's → `form.rs`.
 
 use bip39::{Language, Mnemonic};
-use crdt::{SealKey, sealed_with};
+use crdt::{ContentForm, SealKey};
 use rusqlite::Connection;
 use zeroize::Zeroizing;
 
 use crate::codec::Codec;
 use crate::error::{PhraseError, Result};
+use crate::form;
 use crate::log;
 use crate::meta::{self, Key};
 use crate::replica::Replica;
@@ -61,81 +62,89 @@ impl Phrase {
         words
     }
 
+    pub(crate) fn entropy(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+
     pub(crate) fn key(&self) -> SealKey {
         let context = "warren sealed content 2026-11-21 key";
         SealKey::new(Zeroizing::new(blake3::derive_key(context, self.0.as_slice())))
     }
 }
 
-/// What this file's messages are on the server, once some are there.
-const FORM_PLAIN: &str = "plain";
-const FORM_SEALED: &str = "sealed";
-
 impl Replica {
-    /// The phrase, if the file's contents are encrypted end to end.
+    /// The phrase, if the file's contents are encrypted end to end, or will be from the next sync on.
     pub fn phrase(&self) -> Result<Option<Phrase>> {
-        load(&self.db)
+        let pending = form::pending(&self.db)?.map(|pending| pending.phrase);
+        pending.map_or_else(|| load(&self.db), |phrase| Ok(Some(phrase)))
     }
 
-    /// Encrypts end to end from here on, or joins devices that do, with their phrase. Refused once
-    /// messages went out, or were shown, in another form.
+    /// Encrypts end to end from here on, with a phrase that nobody has yet; returns it, or the one
+    /// that the file has already.
+    ///
+    /// If the account is in plain, the next sync turns it: everything is sent again, sealed, and the
+    /// other devices need the phrase. If it is encrypted already, [`PhraseError::Sealed`].
+    pub fn make_phrase(&self) -> Result<Phrase> {
+        if let Some(known) = self.phrase()? {
+            return Ok(known);
+        }
+        let phrase = Phrase::generate();
+        self.transaction(|db| match form::of_account(db)? {
+            None => become_sealed(db, &phrase),
+            Some(ContentForm::Plain) => form::set_pending(db, &phrase, true),
+            Some(ContentForm::Sealed(_)) => Err(PhraseError::Sealed.into()),
+        })?;
+        Ok(phrase)
+    }
+
+    /// Joins devices that encrypt end to end, with their phrase. The file sends nothing before it
+    /// has opened one of their messages, or [`Self::begin_account`] was called.
+    ///
+    /// A file that has synced in plain follows at the next sync, if the account was turned.
     pub fn set_phrase(&self, phrase: &Phrase) -> Result<()> {
         self.transaction(|db| {
-            let known = load(db)?;
-            if known.as_ref().is_some_and(|known| *known.0 == *phrase.0) {
+            if load(db)?.is_some_and(|known| *known.0 == *phrase.0) {
                 return Ok(());
             }
-            match meta::get::<String>(db, Key::Form)?.as_deref() {
-                None => {}
-                Some(FORM_PLAIN) => return Err(PhraseError::AlreadyPlain.into()),
-                Some(_) => return Err(PhraseError::AlreadySealed.into()),
+            let is_sealed = load(db)?.is_some();
+            match form::of_account(db)? {
+                Some(ContentForm::Sealed(id)) if id != phrase.key().id() => {
+                    let why =
+                        if is_sealed { PhraseError::AlreadySealed } else { PhraseError::Wrong };
+                    return Err(why.into());
+                }
+                // It may have been turned since this file has last asked.
+                Some(_) if meta::number(db, Key::SyncedMs)? > 0 => {
+                    return form::set_pending(db, phrase, false);
+                }
+                Some(ContentForm::Plain) => return Err(PhraseError::AccountPlain.into()),
+                Some(ContentForm::Sealed(_)) | None => {}
             }
-            let before = Codec::load(db)?;
-            meta::set(db, Key::Secret, phrase.0.as_slice())?;
-            log::encode_anew(db, &before, &Codec::load(db)?)
+            become_sealed(db, phrase)?;
+            meta::set(db, Key::SecretGiven, true)
         })
     }
 }
 
+/// Encodes the log anew, under the phrase.
+fn become_sealed(db: &Connection, phrase: &Phrase) -> Result<()> {
+    let before = Codec::load(db)?;
+    store(db, phrase)?;
+    log::encode_anew(db, &before, &Codec::load(db)?)
+}
+
+pub(crate) fn store(db: &Connection, phrase: &Phrase) -> Result<()> {
+    meta::set(db, Key::Secret, phrase.entropy())
+}
+
 pub(crate) fn load(db: &Connection) -> Result<Option<Phrase>> {
-    let secret = meta::get::<[u8; ENTROPY_BYTES]>(db, Key::Secret)?;
+    of_key(db, Key::Secret)
+}
+
+/// As it is kept under a key.
+pub(crate) fn of_key(db: &Connection, key: Key) -> Result<Option<Phrase>> {
+    let secret = meta::get::<[u8; ENTROPY_BYTES]>(db, key)?;
     Ok(secret.map(|secret| Phrase(Zeroizing::new(secret))))
-}
-
-/// Refuses to go on if what waits to be merged cannot be this file's.
-///
-/// Looks at the ids of keys only. One of this file's own says that the phrase is right; then what
-/// has another is not worth stopping for, since anybody can write down an id.
-pub(crate) fn check(db: &Connection) -> Result<()> {
-    let waiting = log::unmerged_sealed_heads(db)?;
-    if waiting.is_empty() {
-        return Ok(());
-    }
-    let Some(own) = Codec::load(db)?.key_id() else { return Err(PhraseError::Sealed.into()) };
-    let mut ids = waiting.iter().filter_map(|head| sealed_with(head)).peekable();
-    let other = ids.peek().is_some() && !ids.any(|id| id == own);
-    if other && !meta::get(db, Key::SecretProved)?.unwrap_or(false) {
-        return Err(PhraseError::Wrong.into());
-    }
-    Ok(())
-}
-
-/// Notes that messages go out: from here on their form is what it is.
-pub(crate) fn settle_form(db: &Connection) -> Result<()> {
-    if meta::get::<String>(db, Key::Form)?.is_none() {
-        let form = if load(db)?.is_some() { FORM_SEALED } else { FORM_PLAIN };
-        meta::set(db, Key::Form, form)?;
-    }
-    Ok(())
-}
-
-/// Notes that messages of other devices could be read.
-pub(crate) fn prove(db: &Connection) -> Result<()> {
-    settle_form(db)?;
-    if load(db)?.is_some() {
-        meta::set(db, Key::SecretProved, true)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

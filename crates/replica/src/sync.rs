@@ -6,7 +6,10 @@
 //! - No transaction is open while the network is waited for.
 //! - Everything received is shown in one transaction at the end.
 
-use crdt::Change;
+mod turn;
+
+use bytes::Bytes;
+use crdt::{Change, ContentForm};
 use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest};
 use protocol::{Device, Pulled, Pushed, Reconcile, Round, Step};
 use rusqlite::Connection;
@@ -15,11 +18,11 @@ use crate::adopt;
 use crate::devices::to_send;
 use crate::error::{Error, Result};
 use crate::exception;
+use crate::form;
 use crate::log::{self, Log, UnsentPage};
 use crate::merge;
 use crate::meta::{self, Key};
 use crate::obstacle;
-use crate::phrase;
 use crate::receive::{become_device, keep};
 use crate::replica::Replica;
 use crate::report::{Discrepancy, Report};
@@ -77,8 +80,10 @@ impl Replica {
             if before != (Some(server.to_owned()), Some(request.login.clone())) {
                 // Another account's arrival numbers mean nothing to this one.
                 meta::set_number(db, Key::Cursor, 0)?;
+                form::forget(db)?;
                 log::mark_all_unsent(db)?;
             }
+            form::note(db, registered.form.as_ref())?;
             meta::set(db, Key::Server, server)?;
             meta::set(db, Key::Login, request.login.as_str())?;
             meta::set(db, Key::DeviceName, request.name.as_str())?;
@@ -178,6 +183,11 @@ struct Session<'a, 'o> {
 
 impl Session<'_, '_> {
     async fn run(mut self) -> Result<Report> {
+        self.turn().await?;
+        if meta::number(&self.replica.db, Key::SyncedMs)? == 0 {
+            // A new device that lacks the phrase fetches nothing that it could not show.
+            form::check(&self.replica.db)?;
+        }
         let mut round = Round::new();
         let outcome = loop {
             match round.next(&self.device()?) {
@@ -258,6 +268,7 @@ impl Session<'_, '_> {
             stamp::stamp(db, &Table::all(db)?, now)?;
             let new = keep(db, answer.messages, refused)?;
             meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
+            form::note(db, answer.form.as_ref())?;
             Ok(new)
         })?;
         self.report.received += new;
@@ -305,10 +316,7 @@ impl Session<'_, '_> {
 
     async fn push(&mut self, round: &mut Round) -> Result<()> {
         let db = &self.replica.db;
-        self.replica.transaction(|db| {
-            phrase::check(db)?;
-            phrase::settle_form(db)
-        })?;
+        self.replica.transaction(form::settle)?;
         if self.sent == 0 {
             self.to_send = log::unsent_count(db)?;
         }
@@ -318,8 +326,11 @@ impl Session<'_, '_> {
             return Err(Error::Damaged { timestamp: "of an unsent change".into(), why });
         }
         let unsent = to_send(db)?.saturating_sub(page.messages.len() as u64);
-        let request =
-            PushRequest { messages: page.messages.iter().cloned().map(Into::into).collect() };
+        let form = form::of_account(db)?.unwrap_or(ContentForm::Plain);
+        let request = PushRequest {
+            messages: page.messages.iter().cloned().map(Into::into).collect(),
+            key_id: Bytes::copy_from_slice(form.as_bytes()),
+        };
         let answer = match self.transport.push(&self.token, &request, unsent).await {
             Err(Error::Refused { code: ErrorCode::TimestampConflict, .. })
                 if self.renames < RENAMES_COUNT_MAX =>
@@ -327,6 +338,11 @@ impl Session<'_, '_> {
                 self.renames += 1;
                 self.report.became_device = true;
                 return self.replica.transaction(become_device);
+            }
+            Err(error @ Error::Refused { code: ErrorCode::FormMismatch, .. }) => {
+                // Settled by another device, this moment: the next pull says how.
+                self.replica.transaction(form::forget)?;
+                return Err(error);
             }
             Err(error) => return self.smaller_pages(error, Some(&page)),
             Ok(answer) => answer,
@@ -386,7 +402,7 @@ impl Session<'_, '_> {
         let report = &mut self.report;
         let progress = &mut self.options.progress;
         self.replica.transaction(|db| {
-            phrase::check(db)?;
+            form::check(db)?;
             stamp::stamp(db, &Table::all(db)?, now)?;
             let refused = merge::merge(db, now, |done| progress(Progress::Applied(done)))?;
             report.refused.add_all(refused);

@@ -5,7 +5,9 @@
 
 use async_trait::async_trait;
 use crdt::Node;
-use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
+use protocol::{
+    ClientRequest, ClientResponse, EncryptRequest, PullResponse, PushRequest, PushResponse,
+};
 use protocol::{ReconcileRequest, ReconcileResponse};
 
 use crate::error::Result;
@@ -61,6 +63,8 @@ pub trait AsyncTransport {
         token: &str,
         request: &ReconcileRequest,
     ) -> Result<ReconcileResponse>;
+    /// `POST /v1/sync/encrypt`.
+    async fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()>;
 }
 
 /// Pages one after the other.
@@ -80,8 +84,9 @@ mod blocking {
     use std::task::{Context, Poll, Waker};
 
     use super::{
-        AsyncPages, AsyncTransport, ClientRequest, ClientResponse, Pull, PullResponse, PushRequest,
-        PushResponse, ReconcileRequest, ReconcileResponse, Result, async_trait,
+        AsyncPages, AsyncTransport, ClientRequest, ClientResponse, EncryptRequest, Pull,
+        PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse, Result,
+        async_trait,
     };
     use crate::replica::Replica;
     use crate::report::Report;
@@ -107,6 +112,7 @@ mod blocking {
             token: &str,
             request: &ReconcileRequest,
         ) -> Result<ReconcileResponse>;
+        fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()>;
     }
 
     impl Replica {
@@ -165,6 +171,10 @@ mod blocking {
             request: &ReconcileRequest,
         ) -> Result<ReconcileResponse> {
             self.0.reconcile(token, request)
+        }
+
+        async fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+            self.0.encrypt(token, request)
         }
     }
 

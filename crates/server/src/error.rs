@@ -112,6 +112,7 @@ impl From<accounts::Error> for Refusal {
             E::InvalidToken => Self::of(ErrorCode::InvalidToken),
             E::NotFound => Self::of(ErrorCode::NotFound),
             E::WrongPassword => Self::of(ErrorCode::WrongPassword),
+            E::OtherKey => Self::new(ErrorCode::FormMismatch, error.to_string()),
             E::TooManyClients { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
             E::Engine(error) => error.into(),
             error => Self::internal(error),

@@ -143,10 +143,11 @@ impl FromRequestParts<Arc<App>> for Observer {
     }
 }
 
-/// A device that has shown its token, and its vault, open.
+/// A device that has shown its token, and the vault with its messages, open.
 pub(crate) struct Device {
     pub(crate) session: Session,
     pub(crate) vault: Vault,
+    pub(crate) token: Token,
     /// On whose account its answers are held.
     pub(crate) holder: Holder,
 }
@@ -167,10 +168,11 @@ impl FromRequestParts<Arc<App>> for Device {
         let device = blocking(move || {
             let session = app.accounts.authenticate(&token)?;
             app.logins.note(&session.login, address);
-            let key = || Ok(app.accounts.unlock_by_token(&token)?.key);
-            let vault = app.vaults.open_with::<Refusal>(&session.vault, key)?;
+            let key = || Ok(app.accounts.unlock_by_token(&token)?.messages(&session.set).key);
+            let vault = session.set.sealed.as_ref().unwrap_or(&session.vault);
+            let vault = app.vaults.open_with::<Refusal>(vault, key)?;
             let holder = Holder::of_account(session.account, address);
-            Ok(Self { session, vault, holder })
+            Ok(Self { session, vault, token, holder })
         });
         let device = device.await?;
         parts.extensions.insert(device.holder);

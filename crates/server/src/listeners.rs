@@ -1,15 +1,15 @@
-//! Who listens to which account's vault, and what they hear: how it stands, never how it came so.
+//! Who listens to which set of messages, and what they hear: how it stands, never how it came so.
 //!
 //! ```text
-//! push ─► stored(account) ─► watch ─┬─► listener
+//! push ─► stored(set) ─────► watch ─┬─► listener
 //! revoke ─► revoked(account) ───────┴─► listener
 //! ```
-//! Each account with listeners has one `watch`: a slow listener skips what is out of date, and
+//! Each set with listeners has one `watch`: a slow listener skips what is out of date, and
 //! nothing queues. No listener has a task of its own, and none keeps a vault open.
 //!
 //! # Invariants
 //! - At most `account_max` listeners of one account and `total_max` of all are there.
-//! - An account without listeners has no entry.
+//! - A set without listeners has no entry.
 //! - The state that is heard never goes back, in whatever order pushes are answered.
 //!
 //! # Not here
@@ -18,12 +18,26 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use accounts::AccountId;
+use accounts::{AccountId, Session};
 use protocol::ErrorCode;
 use sync_store::State;
 use tokio::sync::watch;
 
 use crate::error::Refusal;
+
+/// The messages of an account: its plain ones, or those of its sealed set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ListenedSet {
+    pub(crate) account: AccountId,
+    pub(crate) is_sealed: bool,
+}
+
+impl ListenedSet {
+    /// That of a device.
+    pub(crate) fn of(session: &Session) -> Self {
+        Self { account: session.account, is_sealed: session.set.sealed.is_some() }
+    }
+}
 
 /// The listeners of a server.
 pub(crate) struct Listeners {
@@ -34,7 +48,7 @@ pub(crate) struct Listeners {
 
 #[derive(Default)]
 struct Registry {
-    channels: HashMap<AccountId, Channel>,
+    channels: HashMap<ListenedSet, Channel>,
     count: usize,
     is_closed: bool,
 }
@@ -56,7 +70,7 @@ pub(crate) struct News {
 /// One listener's place; dropping it makes room.
 pub(crate) struct Listener {
     listeners: Arc<Listeners>,
-    account: AccountId,
+    set: ListenedSet,
     /// Closed when the server stops.
     pub(crate) news: watch::Receiver<News>,
 }
@@ -67,7 +81,7 @@ impl Listeners {
     }
 
     /// Takes a place. What is pushed from here on is heard.
-    pub(crate) fn listen(self: &Arc<Self>, account: AccountId) -> Result<Listener, Refusal> {
+    pub(crate) fn listen(self: &Arc<Self>, set: ListenedSet) -> Result<Listener, Refusal> {
         let mut registry = self.registry();
         if registry.is_closed {
             return Err(Refusal::new(ErrorCode::Unavailable, "the server is stopping"));
@@ -75,7 +89,7 @@ impl Listeners {
         if registry.count >= self.total_max {
             return Err(Refusal::new(ErrorCode::Busy, "too many devices listen here"));
         }
-        let of_account = registry.channels.get(&account).map_or(0, |channel| channel.count);
+        let of_account = registry.channels.get(&set).map_or(0, |channel| channel.count);
         if of_account >= self.account_max {
             let message = format!("at most {} devices of an account listen", self.account_max);
             return Err(Refusal::new(ErrorCode::Busy, message));
@@ -83,16 +97,16 @@ impl Listeners {
         registry.count += 1;
         let channel = registry
             .channels
-            .entry(account)
+            .entry(set)
             .or_insert_with(|| Channel { news: watch::Sender::default(), count: 0 });
         channel.count += 1;
         let news = channel.news.subscribe();
-        Ok(Listener { listeners: Arc::clone(self), account, news })
+        Ok(Listener { listeners: Arc::clone(self), set, news })
     }
 
     /// Tells that a push has left the vault like this.
-    pub(crate) fn stored(&self, account: AccountId, after: State) {
-        self.tell(account, |news| {
+    pub(crate) fn stored(&self, set: ListenedSet, after: State) {
+        self.tell(set, |news| {
             let is_newer = news.state.is_none_or(|known| known.cursor < after.cursor);
             if is_newer {
                 news.state = Some(after);
@@ -101,12 +115,14 @@ impl Listeners {
         });
     }
 
-    /// Tells that devices were revoked.
+    /// Tells that devices were revoked, or went over to the sealed set.
     pub(crate) fn revoked(&self, account: AccountId) {
-        self.tell(account, |news| {
-            news.revocations += 1;
-            true
-        });
+        for is_sealed in [false, true] {
+            self.tell(ListenedSet { account, is_sealed }, |news| {
+                news.revocations += 1;
+                true
+            });
+        }
     }
 
     /// Ends every listener's stream, and takes no more of them.
@@ -120,20 +136,20 @@ impl Listeners {
         self.registry().count
     }
 
-    fn tell(&self, account: AccountId, change: impl FnOnce(&mut News) -> bool) {
-        if let Some(channel) = self.registry().channels.get(&account) {
+    fn tell(&self, set: ListenedSet, change: impl FnOnce(&mut News) -> bool) {
+        if let Some(channel) = self.registry().channels.get(&set) {
             channel.news.send_if_modified(change);
         }
     }
 
-    fn leave(&self, account: AccountId) {
+    fn leave(&self, set: ListenedSet) {
         let mut registry = self.registry();
         registry.count -= 1;
         // A server that stops has forgotten the channels already.
-        if let Some(channel) = registry.channels.get_mut(&account) {
+        if let Some(channel) = registry.channels.get_mut(&set) {
             channel.count -= 1;
             if channel.count == 0 {
-                registry.channels.remove(&account);
+                registry.channels.remove(&set);
             }
         }
     }
@@ -145,7 +161,7 @@ impl Listeners {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.listeners.leave(self.account);
+        self.listeners.leave(self.set);
     }
 }
 
@@ -166,6 +182,10 @@ mod tests {
         ["ada", "bob"].map(|login| add(login).account)
     }
 
+    fn plain(account: AccountId) -> ListenedSet {
+        ListenedSet { account, is_sealed: false }
+    }
+
     fn state(cursor: u64) -> State {
         State { cursor, bytes: 0, fingerprint: Fingerprint { count: cursor, digest: 0 } }
     }
@@ -174,20 +194,20 @@ mod tests {
     fn what_is_heard_is_the_newest_and_never_goes_back() {
         let [ada, bob] = accounts();
         let listeners = Arc::new(Listeners::new(9, 9));
-        let mut listener = listeners.listen(ada).unwrap();
+        let mut listener = listeners.listen(plain(ada)).unwrap();
         let mut heard = || {
             let has_changed = listener.news.has_changed().unwrap();
             let news = listener.news.borrow_and_update();
             has_changed.then(|| news.state.map_or(0, |state| state.cursor))
         };
         assert_eq!(heard(), None);
-        listeners.stored(bob, state(7));
+        listeners.stored(plain(bob), state(7));
         assert_eq!(heard(), None, "of another account");
-        listeners.stored(ada, state(2));
-        listeners.stored(ada, state(3));
+        listeners.stored(plain(ada), state(2));
+        listeners.stored(plain(ada), state(3));
         assert_eq!(heard(), Some(3));
         // Two pushes were answered in the other order.
-        listeners.stored(ada, state(1));
+        listeners.stored(plain(ada), state(1));
         assert_eq!(heard(), None);
         listeners.revoked(ada);
         assert_eq!(heard(), Some(3));
@@ -197,14 +217,14 @@ mod tests {
     fn places_are_counted_and_nothing_is_left_behind() {
         let [ada, bob] = accounts();
         let listeners = Arc::new(Listeners::new(2, 3));
-        let held = [ada, ada, bob].map(|account| listeners.listen(account).unwrap());
-        let refused = |account| listeners.listen(account).map(drop).unwrap_err().code;
+        let held = [ada, ada, bob].map(|account| listeners.listen(plain(account)).unwrap());
+        let refused = |account| listeners.listen(plain(account)).map(drop).unwrap_err().code;
         assert_eq!((refused(ada), refused(bob)), (ErrorCode::Busy, ErrorCode::Busy));
         drop(held);
         assert_eq!(listeners.count(), 0);
         assert!(listeners.registry().channels.is_empty());
 
-        let listener = listeners.listen(bob).unwrap();
+        let listener = listeners.listen(plain(bob)).unwrap();
         listeners.close();
         assert!(listener.news.has_changed().is_err());
         assert_eq!(refused(bob), ErrorCode::Unavailable);

@@ -20,7 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("protocol", &["crdt"]),
     ("sqlite3mc-sys", &[]),
     ("engine", &["sqlite3mc-sys"]),
-    ("accounts", &["engine"]),
+    ("accounts", &["engine", "crdt"]),
     ("doctor", &["engine", "sqlite3mc-sys"]),
     ("sync-store", &["accounts", "engine", "crdt"]),
     ("replica", &["protocol", "crdt", "sqlite3mc-sys"]),

@@ -95,7 +95,7 @@ fn the_number_of_devices_is_limited_and_the_longest_chain_can_be_revoked() {
     fixture.register(&fixture.add("bob"), None);
 
     let revoked = fixture.accounts.revoke(ada.account, &first.client_id).unwrap();
-    assert!(!fixture.accounts.is_registered(&last).unwrap());
+    assert_eq!(fixture.accounts.set_of(&last).unwrap(), None);
     assert_eq!(revoked.len(), usize::try_from(CLIENTS_COUNT_MAX).unwrap());
     assert_eq!(revoked.last(), Some(&last));
     assert_eq!(fixture.accounts.clients(ada.account).unwrap(), []);

@@ -53,7 +53,10 @@ impl Encoding {
 impl Pages {
     pub(super) fn new(encoding: Encoding, pages: &[Vec<Message>]) -> anyhow::Result<Self> {
         let bodies = pages.iter().map(|page| {
-            let push = PushRequest { messages: page.iter().cloned().map(Into::into).collect() };
+            let push = PushRequest {
+                messages: page.iter().cloned().map(Into::into).collect(),
+                ..PushRequest::default()
+            };
             Ok(match encoding {
                 Encoding::Protobuf => push.encode_to_vec().into(),
                 Encoding::Json => serde_json::to_vec(&push)?.into(),

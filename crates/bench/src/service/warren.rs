@@ -37,7 +37,10 @@ fn headers(token: &str) -> anyhow::Result<hyper::HeaderMap> {
 }
 
 pub(crate) fn push(device: &Device, messages: Vec<Message>) -> anyhow::Result<Post> {
-    let push = PushRequest { messages: messages.into_iter().map(Into::into).collect() };
+    let push = PushRequest {
+        messages: messages.into_iter().map(Into::into).collect(),
+        ..PushRequest::default()
+    };
     request("POST", "/v1/sync/delta", &device.headers, push.encode_to_vec())
 }
 

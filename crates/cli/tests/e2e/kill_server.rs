@@ -76,7 +76,7 @@ impl Pusher {
                 self.unanswered = self.page();
             }
             let messages = self.unanswered.iter().cloned().map(Into::into).collect();
-            let request = PushRequest { messages };
+            let request = PushRequest { messages, ..PushRequest::default() };
             let answer = http.post::<PushResponse>("/v1/sync/delta", Some(&self.token), &request);
             match answer {
                 Ok(answer) => self.take_answer(&answer, again),

@@ -134,6 +134,23 @@ fn content_that_only_a_key_holder_could_have_padded_wrongly_is_refused() {
 }
 
 #[test]
+fn a_tail_is_that_of_key_timestamp_and_content() {
+    let tail = key(1).nonce_tail(at(5), b"the content");
+    assert_eq!(key(1).nonce_tail(at(5), b"the content"), tail);
+    assert_ne!(key(2).nonce_tail(at(5), b"the content"), tail);
+    assert_ne!(key(1).nonce_tail(at(6), b"the content"), tail);
+    assert_ne!(key(1).nonce_tail(at(5), b"the contents"), tail);
+}
+
+#[test]
+fn a_form_is_a_key_id_or_nothing() {
+    for form in [ContentForm::Plain, ContentForm::Sealed([7; 8])] {
+        assert_eq!(ContentForm::from_bytes(form.as_bytes()), Some(form));
+    }
+    assert_eq!(ContentForm::from_bytes(&[7; 9]), None);
+}
+
+#[test]
 fn the_vectors_hold() {
     let vectors: Value = serde_json::from_str(VECTORS).unwrap();
     let vectors = vectors["vectors"].as_array().unwrap();

@@ -46,7 +46,11 @@ fn rust_types_json_and_the_proto_file_agree() {
     let messages = vec![message(5, b"hello"), message(6, b"\0\xff")];
     check("Message", &messages[0]);
     check("Fingerprint", &fingerprint());
-    check("PushRequest", &PushRequest { messages: messages.clone() });
+    let key_id = || Bytes::from_static(b"8 bytes.");
+    let form = || Some(ContentForm { key_id: key_id() });
+    check("ContentForm", &form().unwrap());
+    check("PushRequest", &PushRequest { messages: messages.clone(), key_id: key_id() });
+    check("EncryptRequest", &EncryptRequest { key_id: key_id(), cursor: 1, begin: true });
     let fingerprint = Some(fingerprint());
     let pushed = PushResponse {
         stored: 1,
@@ -78,7 +82,7 @@ fn rust_types_json_and_the_proto_file_agree() {
     check("ReconcileResponse", &reconciled);
     check(
         "PullResponse",
-        &PullResponse { messages, cursor: 1, more: true, fingerprint, now_ms: 2 },
+        &PullResponse { messages, cursor: 1, more: true, fingerprint, now_ms: 2, form: form() },
     );
     check("AccountRequest", &AccountRequest { login: text(), password: text() });
     check("AccountResponse", &AccountResponse { login: text() });
@@ -86,7 +90,8 @@ fn rust_types_json_and_the_proto_file_agree() {
     let password = PasswordRequest { login, password: text(), new_password, revoke_others };
     check("PasswordRequest", &password);
     check("ClientRequest", &ClientRequest { login: text(), password: text(), name: text() });
-    check("ClientResponse", &ClientResponse { client_id: text(), token: text() });
+    let registered = ClientResponse { client_id: text(), token: text(), form: form() };
+    check("ClientResponse", &registered);
     let client = Client {
         client_id: text(),
         name: text(),
@@ -113,10 +118,12 @@ fn json_shows_text_base64_and_hex() {
         more: false,
         fingerprint: Some(fingerprint()),
         now_ms: 2,
+        form: Some(ContentForm { key_id: Bytes::from_static(&[0, 1, 2, 3, 4, 5, 6, 0xff]) }),
     };
     let expected = concat!(
         r#"{"messages":[{"timestamp":"2026-11-21T06:30:00.123Z-0007-0000000000000009","content":"aGVsbG8="}],"#,
-        r#""cursor":1,"more":false,"fingerprint":{"count":3,"digest":"000000000000feed0000000000000000"},"now_ms":2}"#,
+        r#""cursor":1,"more":false,"fingerprint":{"count":3,"digest":"000000000000feed0000000000000000"},"now_ms":2,"#,
+        r#""form":{"key_id":"00010203040506ff"}}"#,
     );
     assert_eq!(serde_json::to_string(&pulled).unwrap(), expected);
 }
@@ -127,6 +134,16 @@ fn a_timestamp_that_is_not_canonical_is_refused_at_the_one_check() {
         let json = serde_json::json!({"timestamp": text, "content": ""});
         let message: Message = serde_json::from_value(json).unwrap();
         assert!(crdt::Message::try_from(message).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_push_without_a_key_is_one_in_plain_and_a_key_has_16_digits() {
+    let plain: PushRequest = serde_json::from_str(r#"{"messages":[]}"#).unwrap();
+    assert_eq!(plain, PushRequest::default());
+    for key_id in ["0", "00010203040506fg", "+0010203040506ff", "00010203040506ff00"] {
+        let json = serde_json::json!({"key_id": key_id});
+        assert_eq!(serde_json::from_value::<ContentForm>(json).ok(), None, "{key_id}");
     }
 }
 

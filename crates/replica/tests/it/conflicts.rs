@@ -256,6 +256,7 @@ fn sealed_messages_have_conflicts_too() {
         let device = Device::new(SCHEMA);
         let replica = Replica::prepare(&device.path).unwrap();
         replica.set_phrase(&phrase).unwrap();
+        replica.begin_account().unwrap();
         replica.track_all().unwrap();
         device.sign_in(&mut server);
         device

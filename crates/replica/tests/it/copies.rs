@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use protocol::{
-    ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse,
-    ReconcileRequest, ReconcileResponse,
+    ClientRequest, ClientResponse, EncryptRequest, ErrorCode, PullResponse, PushRequest,
+    PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use replica::{Error, PageStream, Pull, Replica, Result, Transport};
 
@@ -133,6 +133,10 @@ impl Transport for LargeRefused {
 
     fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
         self.0.reconcile(token, request)
+    }
+
+    fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+        self.0.encrypt(token, request)
     }
 }
 

@@ -18,3 +18,4 @@ mod servers;
 mod strangers;
 mod support;
 mod tracking;
+mod turning;

@@ -1,20 +1,25 @@
 //! A server in memory.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crdt::{Fingerprint, Message};
+use crdt::{ContentForm, Fingerprint, Message};
 use protocol::{
-    Claim, ClientRequest, ClientResponse, ErrorCode, Finding, Item, Part, PullResponse,
-    PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+    Claim, ClientRequest, ClientResponse, EncryptRequest, ErrorCode, Finding, Item, Part,
+    PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use replica::{Error, PageStream, Pull, Result, Transport};
 
 /// What the real server promises, in a page: arrival order, first content wins, all or nothing.
 #[derive(Default)]
 pub(crate) struct MemoryServer {
+    /// The sealed set, if the account was turned.
     pub(crate) messages: Vec<Message>,
+    pub(crate) form: Option<ContentForm>,
+    /// What was there before the account was turned, and the tokens that do not read it any more.
+    pub(crate) plain: Option<Vec<Message>>,
+    pub(crate) in_sealed: BTreeSet<String>,
     pub(crate) clients: u64,
     pub(crate) now_ms: Cell<u64>,
     pub(crate) requests: u64,
@@ -26,24 +31,29 @@ pub(crate) struct MemoryServer {
 
 impl MemoryServer {
     pub(crate) fn fingerprint(&self) -> Fingerprint {
-        let mut total = Fingerprint::default();
-        for message in &self.messages {
-            total += Fingerprint::of(message.timestamp, &message.content);
-        }
-        total
+        fingerprint(&self.messages)
     }
 
-    /// `all` is the fingerprint of the whole set.
-    fn page(&mut self, cursor: u64, limit: usize, all: Fingerprint) -> Result<PullResponse> {
+    /// The messages of a device, and what they add up to.
+    fn set(&self, token: &str) -> (&[Message], Fingerprint) {
+        match &self.plain {
+            Some(plain) if !self.in_sealed.contains(token) => (plain, fingerprint(plain)),
+            _ => (&self.messages, self.fingerprint()),
+        }
+    }
+
+    fn page(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
         self.check_count(limit)?;
-        let start = usize::try_from(cursor).unwrap().min(self.messages.len());
-        let end = (start + limit).min(self.messages.len());
+        let (messages, all) = self.set(token);
+        let start = usize::try_from(cursor).unwrap().min(messages.len());
+        let end = (start + limit).min(messages.len());
         let answer = PullResponse {
-            messages: self.messages[start..end].iter().cloned().map(Into::into).collect(),
+            messages: messages[start..end].iter().cloned().map(Into::into).collect(),
             cursor: end as u64,
-            more: end < self.messages.len(),
+            more: end < messages.len(),
             fingerprint: Some(all.into()),
             now_ms: self.now_ms.get(),
+            form: self.form.map(Into::into),
         };
         self.answer(answer)
     }
@@ -64,23 +74,38 @@ impl MemoryServer {
     }
 }
 
+fn fingerprint(messages: &[Message]) -> Fingerprint {
+    let mut total = Fingerprint::default();
+    for message in messages {
+        total += Fingerprint::of(message.timestamp, &message.content);
+    }
+    total
+}
+
+fn refused<T>(code: ErrorCode) -> Result<T> {
+    Err(Error::Refused { code, message: String::new() })
+}
+
 impl Transport for MemoryServer {
     fn register(&mut self, _: Option<&str>, _: &ClientRequest) -> Result<ClientResponse> {
         self.clients += 1;
-        let client_id = format!("{:016x}", self.clients);
-        self.answer(ClientResponse { client_id, token: format!("token {}", self.clients) })
+        let (client_id, token) =
+            (format!("{:016x}", self.clients), format!("token {}", self.clients));
+        if self.plain.is_some() {
+            self.in_sealed.insert(token.clone());
+        }
+        self.answer(ClientResponse { client_id, token, form: self.form.map(Into::into) })
     }
 
-    fn pull(&mut self, _: &str, pull: &Pull) -> Result<PullResponse> {
-        self.page(pull.cursor, pull.limit, self.fingerprint())
+    fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+        self.page(token, pull.cursor, pull.limit)
     }
 
-    fn stream(&mut self, _: &str, cursor: u64) -> Result<PageStream> {
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
         let limit = if self.messages_count_max == 0 { 5 } else { self.messages_count_max };
         let (mut pages, mut cursor) = (Vec::new(), cursor);
-        let all = self.fingerprint();
         loop {
-            let page = self.page(cursor, limit, all);
+            let page = self.page(token, cursor, limit);
             cursor = page.as_ref().map_or(cursor, |page| page.cursor);
             let more = page.as_ref().is_ok_and(|page| page.more);
             pages.push(page);
@@ -90,8 +115,13 @@ impl Transport for MemoryServer {
         }
     }
 
-    fn push(&mut self, _: &str, request: &PushRequest, _: u64) -> Result<PushResponse> {
+    fn push(&mut self, token: &str, request: &PushRequest, _: u64) -> Result<PushResponse> {
         self.check_count(request.messages.len())?;
+        let form = ContentForm::from_bytes(&request.key_id).unwrap();
+        let is_in_plain = self.plain.is_some() && !self.in_sealed.contains(token);
+        if *self.form.get_or_insert(form) != form || is_in_plain {
+            return refused(ErrorCode::FormMismatch);
+        }
         let known: BTreeMap<_, _> =
             self.messages.iter().map(|m| (m.timestamp, m.content.clone())).collect();
         let mut new = Vec::new();
@@ -100,8 +130,7 @@ impl Transport for MemoryServer {
             let message = Message::try_from(message.clone()).unwrap();
             match known.get(&message.timestamp) {
                 Some(content) if *content != message.content => {
-                    let code = ErrorCode::TimestampConflict;
-                    return Err(Error::Refused { code, message: String::new() });
+                    return refused(ErrorCode::TimestampConflict);
                 }
                 Some(_) => {}
                 None => new.push(message),
@@ -117,6 +146,10 @@ impl Transport for MemoryServer {
             now_ms: self.now_ms.get(),
         };
         self.answer(answer)
+    }
+
+    fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+        self.turn(token, request)
     }
 
     fn reconcile(&mut self, _: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
@@ -137,6 +170,27 @@ impl Transport for MemoryServer {
 }
 
 impl MemoryServer {
+    /// Turns the account, or lets a device follow.
+    fn turn(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+        let wanted = ContentForm::from_bytes(&request.key_id).unwrap();
+        let is_sealed = self.form == Some(wanted);
+        if !is_sealed && (!request.begin || matches!(self.form, Some(ContentForm::Sealed(_)))) {
+            return refused(ErrorCode::FormMismatch);
+        }
+        if is_sealed && (self.plain.is_none() || self.in_sealed.contains(token)) {
+            return self.answer(());
+        }
+        if request.cursor != self.set(token).0.len() as u64 {
+            return refused(ErrorCode::Behind);
+        }
+        if self.form == Some(ContentForm::Plain) {
+            self.plain = Some(std::mem::take(&mut self.messages));
+        }
+        self.form = Some(wanted);
+        self.in_sealed.insert(token.to_owned());
+        self.answer(())
+    }
+
     fn within(&self, moments: &Range<u64>) -> Vec<(&Message, u64)> {
         let mut all: Vec<_> = self
             .messages

@@ -2,7 +2,10 @@
 
 use crdt::Node;
 use protocol::{Client, ClientList};
-use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest, PushResponse};
+use protocol::{
+    ClientRequest, ClientResponse, EncryptRequest, ErrorCode, PullResponse, PushRequest,
+    PushResponse,
+};
 use protocol::{ReconcileRequest, ReconcileResponse};
 use replica::{Error, PageStream, Pull, Result, Transport};
 
@@ -52,6 +55,10 @@ impl Transport for Telling<'_> {
 
     fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
         self.server.reconcile(token, request)
+    }
+
+    fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+        self.server.encrypt(token, request)
     }
 }
 

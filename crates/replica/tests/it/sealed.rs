@@ -2,8 +2,10 @@
 //! or makes messages gets nowhere.
 
 use bytes::Bytes;
-use crdt::{Cell, Change, Message, Node, Timestamp, Value};
-use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
+use crdt::{Cell, Change, ContentForm, Message, Node, Timestamp, Value};
+use protocol::{
+    ClientRequest, ClientResponse, EncryptRequest, PullResponse, PushRequest, PushResponse,
+};
 use protocol::{ReconcileRequest, ReconcileResponse};
 use replica::{Error, PageStream, Phrase, Pull, Refused, Replica, Result, Transport};
 
@@ -22,6 +24,7 @@ fn sealed(phrase: &Phrase, server: &mut MemoryServer) -> Device {
     let device = Device::new(SCHEMA);
     let replica = Replica::prepare(&device.path).unwrap();
     replica.set_phrase(phrase).unwrap();
+    replica.begin_account().unwrap();
     replica.track_all().unwrap();
     device.sign_in(server);
     device
@@ -98,6 +101,7 @@ fn what_was_tracked_in_plain_is_sealed_before_it_is_sent() {
     device.replica().untrack(&["marker_table".into()], device.clock_ms).unwrap();
     device.replica().track_all().unwrap();
     device.replica().set_phrase(&phrase()).unwrap();
+    device.replica().begin_account().unwrap();
     device.sign_in(&mut server);
     assert!(device.sync(&mut server).equal);
     assert!(!server.messages.is_empty() && !holds_markers(&server.messages));
@@ -139,21 +143,25 @@ fn a_wrong_phrase_is_told_apart_and_can_be_replaced() {
 }
 
 #[test]
-fn two_first_devices_with_phrases_of_their_own_are_both_told() {
+fn of_two_first_devices_with_phrases_of_their_own_the_second_is_told() {
     let mut server = MemoryServer::default();
-    let a = sealed(&phrase(), &mut server);
+    let mut a = sealed(&phrase(), &mut server);
+    a.write(WRITE).unwrap();
     a.sync(&mut server);
     let mut hidden = std::mem::take(&mut server);
-    let b = sealed(&Phrase::generate(), &mut server);
+    let mut b = sealed(&Phrase::generate(), &mut server);
+    b.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
     b.sync(&mut server);
+    check_refused(&b, &mut hidden, "wrong_phrase");
+    // What it has sent elsewhere is none of this account's, and stops nobody.
     hidden.messages.append(&mut server.messages);
-    for device in [&a, &b] {
-        check_refused(device, &mut hidden, "wrong_phrase");
-    }
+    let report = a.sync(&mut hidden);
+    assert!(report.equal && report.refused.wrong_key > 0, "{report:?}");
+    assert_eq!(rows(&a), ["1marker_value"]);
 }
 
 #[test]
-fn a_file_that_synced_in_plain_keeps_doing_so() {
+fn a_plain_account_takes_no_phrase_of_another() {
     let mut server = MemoryServer::default();
     let mut device = Device::tracked(SCHEMA, &mut server);
     // Whether the server got them is not known: the answer was lost.
@@ -162,8 +170,92 @@ fn a_file_that_synced_in_plain_keeps_doing_so() {
     device.try_sync(&mut server, false).unwrap_err();
     assert!(holds_markers(&server.messages));
     let error = device.replica().set_phrase(&phrase()).unwrap_err();
-    assert_eq!(error.code(), "already_plain");
+    assert_eq!(error.code(), "account_plain");
+    device.sync(&mut server);
+    // It may have been turned meanwhile: the next sync asks.
+    device.replica().set_phrase(&phrase()).unwrap();
+    check_refused(&device, &mut server, "account_plain");
     assert!(device.replica().phrase().unwrap().is_none());
+    assert!(device.sync(&mut server).equal);
+}
+
+#[test]
+fn sealed_messages_stop_no_device_of_a_plain_account() {
+    let (_, sealed_server) = first();
+    let mut server = MemoryServer::default();
+    let mut device = Device::tracked(SCHEMA, &mut server);
+    device.write("INSERT INTO marker_table VALUES (2, 'mine')").unwrap();
+    device.sync(&mut server);
+    server.messages.extend(sealed_server.messages);
+    let mut clone = clone(None, &mut server);
+    for device in [&mut device, &mut clone] {
+        let report = device.sync(&mut server);
+        assert!(report.equal && report.refused.count() > 0, "{report:?}");
+        assert_eq!(rows(device), ["2mine"]);
+    }
+    clone.write("INSERT INTO marker_table VALUES (3, 'goes on')").unwrap();
+    clone.sync(&mut server);
+    device.sync(&mut server);
+    assert_eq!(rows(&device), ["2mine", "3goes on"]);
+}
+
+#[test]
+fn a_server_that_calls_a_sealed_account_plain_gets_nothing() {
+    let (mut a, mut server) = first();
+    server.form = Some(ContentForm::Plain);
+    a.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
+    check_refused(&a, &mut server, "account_plain");
+    // Neither does it from a new device whose user has typed the phrase in.
+    let mut server = MemoryServer { form: Some(ContentForm::Plain), ..MemoryServer::default() };
+    let mut b = Device::new(SCHEMA);
+    let replica = Replica::prepare(&b.path).unwrap();
+    replica.set_phrase(&phrase()).unwrap();
+    replica.track_all().unwrap();
+    b.sign_in(&mut server);
+    b.write(WRITE).unwrap();
+    check_refused(&b, &mut server, "account_plain");
+}
+
+#[test]
+fn a_phrase_that_was_typed_in_sends_nothing_before_something_has_opened() {
+    let mut empty = MemoryServer::default();
+    let mut device = Device::new(SCHEMA);
+    let replica = Replica::prepare(&device.path).unwrap();
+    replica.set_phrase(&phrase()).unwrap();
+    replica.track_all().unwrap();
+    device.sign_in(&mut empty);
+    device.write(WRITE).unwrap();
+    check_refused(&device, &mut empty, "unproved_phrase");
+    check_refused(&device, &mut empty, "unproved_phrase");
+    // The user says that the account is new.
+    device.replica().begin_account().unwrap();
+    assert!(device.sync(&mut empty).equal);
+    assert_eq!(empty.messages.len(), 2);
+    // Something opens: it may send in the same sync.
+    let mut other = Device::new(SCHEMA);
+    let replica = Replica::prepare(&other.path).unwrap();
+    replica.set_phrase(&phrase()).unwrap();
+    replica.track_all().unwrap();
+    other.sign_in(&mut empty);
+    other.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
+    assert!(other.sync(&mut empty).equal);
+    assert_eq!(rows(&other), ["1marker_value", "2b"]);
+}
+
+#[test]
+fn a_device_that_is_to_ask_sends_nothing_before_somebody_has_answered() {
+    let mut server = MemoryServer::default();
+    let mut device = Device::tracked(SCHEMA, &mut server);
+    device.replica().ask_form().unwrap();
+    device.write(WRITE).unwrap();
+    check_refused(&device, &mut server, "new_account");
+    device.replica().begin_account().unwrap();
+    assert!(device.sync(&mut server).equal);
+    // Of an account whose form is known nobody asks.
+    let mut other = Device::tracked(SCHEMA, &mut server);
+    other.replica().ask_form().unwrap();
+    other.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
+    assert!(other.sync(&mut server).equal);
 }
 
 /// A server that does to each message of node `victim` what a thief of it might.
@@ -199,6 +291,10 @@ impl Transport for Evil {
             self.change(&mut finding.messages);
         }
         Ok(answer)
+    }
+
+    fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+        self.server.encrypt(token, request)
     }
 }
 

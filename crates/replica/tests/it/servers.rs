@@ -2,8 +2,8 @@
 
 use crdt::Fingerprint;
 use protocol::{
-    ClientRequest, ClientResponse, Finding, PullResponse, PushRequest, PushResponse,
-    ReconcileRequest, ReconcileResponse,
+    ClientRequest, ClientResponse, EncryptRequest, Finding, PullResponse, PushRequest,
+    PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use replica::{Discrepancy, Error, PageStream, Pull, Result, Transport};
 
@@ -118,6 +118,10 @@ impl Transport for Liar {
             }
         }
         Ok(answer)
+    }
+
+    fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+        self.honest.encrypt(token, request)
     }
 }
 

@@ -11,7 +11,7 @@ use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State as Shared};
 use axum::http::StatusCode;
-use protocol::{Client, ClientList, ClientRequest, ClientResponse, ErrorCode};
+use protocol::{Client, ClientList, ClientRequest, ClientResponse, ContentForm, ErrorCode};
 use sync_store::{State, Vault};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,6 +20,7 @@ use crate::app::{App, blocking};
 use crate::clock;
 use crate::error::Refusal;
 use crate::extract::{Bearer, Device, Encoding, Form, Peer};
+use crate::handlers::encryption;
 use crate::openapi::{BODY, TOKEN, refusals};
 use crate::respond::Reply;
 
@@ -54,7 +55,7 @@ async fn register(
     if name.chars().count() > NAME_CHARACTERS_MAX {
         return Err(Refusal::of(ErrorCode::InvalidName));
     }
-    let (registered, vault) = if login.is_empty() && password.is_empty() {
+    let (registered, vault, form) = if login.is_empty() && password.is_empty() {
         let token = bearer.token()?;
         let app = Arc::clone(&app);
         blocking(move || register_by_token(&app, &token)).await?
@@ -87,10 +88,14 @@ async fn register(
         .await?;
     let client_id = registered.client_id.as_str().to_owned();
     let token = registered.token.to_text().to_string();
-    Ok(Reply::created(encoding, &ClientResponse { client_id, token }))
+    let form = form.map(ContentForm::from);
+    Ok(Reply::created(encoding, &ClientResponse { client_id, token, form }))
 }
 
-fn register_by_token(app: &App, token: &Token) -> Result<(Registered, Vault), Refusal> {
+/// A device, the vault with its messages, and their form.
+type NewDevice = (Registered, Vault, Option<crdt::ContentForm>);
+
+fn register_by_token(app: &App, token: &Token) -> Result<NewDevice, Refusal> {
     let session = app.accounts.authenticate(token)?;
     let unlocked = app.accounts.unlock_by_token(token)?;
     // Revoked since it was authenticated.
@@ -103,13 +108,15 @@ fn register_unlocked(
     unlocked: &Unlocked,
     enrolled_by: Option<&ClientId>,
     gone: ErrorCode,
-) -> Result<(Registered, Vault), Refusal> {
-    let vault = app.vaults.open(unlocked)?;
+) -> Result<NewDevice, Refusal> {
+    // Before there is a device that could ask for it.
+    app.vaults.open(unlocked)?;
     let registered = match app.accounts.register(unlocked, enrolled_by, clock::now_ms()) {
         Err(accounts::Error::NotFound) => Err(Refusal::of(gone)),
         other => other.map_err(Refusal::from),
     }?;
-    Ok((registered, vault))
+    let set = app.accounts.authenticate(&registered.token)?.set;
+    Ok((registered, app.vaults.open(&unlocked.messages(&set))?, set.form))
 }
 
 refusals!(ListRefusals: TOKEN, []);
@@ -125,9 +132,9 @@ async fn list(
     encoding: Encoding,
     device: Device,
 ) -> Result<Reply, Refusal> {
-    let Device { session, vault, .. } = device;
     // The state second: no device has fetched more than there is.
-    let known = vault.clients().await?;
+    let known = encryption::clients(&app, &device).await?;
+    let Device { session, vault, .. } = device;
     let State { cursor, fingerprint, .. } = vault.state().await?;
     let mut known_by_id: HashMap<_, _> = known.into_iter().map(|c| (c.id.clone(), c)).collect();
     let rows = blocking(move || Ok(app.accounts.clients(session.account)?)).await?;

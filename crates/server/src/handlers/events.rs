@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use accounts::ClientId;
+use accounts::Session;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
@@ -31,7 +31,7 @@ use utoipa_axum::routes;
 use crate::app::{App, blocking};
 use crate::error::Refusal;
 use crate::extract::Device;
-use crate::listeners::Listener;
+use crate::listeners::{ListenedSet, Listener};
 use crate::openapi::{TOKEN, refusals};
 
 /// Less than the minute after which proxies and routers forget a connection that says nothing.
@@ -64,11 +64,10 @@ async fn events(State(app): State<Arc<App>>, device: Device) -> Result<Response,
     let Device { session, vault, .. } = device;
     // Listens first: what is stored before the state is read is in it, and what is stored after it
     // is heard.
-    let listener = app.listeners.listen(session.account)?;
+    let listener = app.listeners.listen(ListenedSet::of(&session))?;
     let state = vault.state().await?;
     let first = VaultState::new(state.cursor, state.fingerprint).to_event().into();
-    let listening =
-        Listening { app, listener, client: session.client_id, told_cursor: state.cursor };
+    let listening = Listening { app, listener, session, told_cursor: state.cursor };
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(protocol::EVENT_STREAM)),
         (CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -82,7 +81,7 @@ async fn events(State(app): State<Arc<App>>, device: Device) -> Result<Response,
 struct Listening {
     app: Arc<App>,
     listener: Listener,
-    client: ClientId,
+    session: Session,
     /// The newest arrival number that it has been told of.
     told_cursor: u64,
 }
@@ -92,7 +91,7 @@ impl Listening {
     async fn next(mut self) -> Option<(Bytes, Self)> {
         let heard = tokio::time::timeout(KEEP_ALIVE, self.listener.news.changed()).await;
         let is_stopping = matches!(heard, Ok(Err(_)));
-        if is_stopping || !self.is_registered().await {
+        if is_stopping || !self.may_listen().await {
             return None;
         }
         let news = *self.listener.news.borrow_and_update();
@@ -104,11 +103,15 @@ impl Listening {
         Some((bytes, self))
     }
 
-    /// Whether the device may still listen. If the accounts cannot be read, it may ask again.
-    async fn is_registered(&self) -> bool {
-        let (app, client) = (Arc::clone(&self.app), self.client.clone());
-        let found = blocking(move || Ok(app.accounts.is_registered(&client)?)).await;
-        found.unwrap_or_else(|refusal| {
+    /// Whether the device may still listen to this set. If the accounts cannot be read, it may ask
+    /// again.
+    async fn may_listen(&self) -> bool {
+        let (app, client) = (Arc::clone(&self.app), self.session.client_id.clone());
+        let is_sealed = self.session.set.sealed.is_some();
+        let found = blocking(move || {
+            Ok(app.accounts.set_of(&client)?.is_some_and(|set| set.sealed.is_some() == is_sealed))
+        });
+        found.await.unwrap_or_else(|refusal| {
             tracing::warn!(code = %refusal.code, cause = ?refusal.cause, "a listener was let go");
             false
         })

@@ -14,7 +14,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use crdt::Node;
+use crdt::{ContentForm, Node};
 use protocol::{DRIFT_MS_MAX, ErrorCode, Message, PullResponse, PushRequest, PushResponse};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -30,6 +30,8 @@ use crate::app::{App, blocking};
 use crate::clock;
 use crate::error::Refusal;
 use crate::extract::{Device, Encoding, RawBody, check_count, malformed};
+use crate::handlers::encryption;
+use crate::listeners::ListenedSet;
 use crate::openapi::{BODY, TOKEN, refusals};
 use crate::respond::{Reply, to_json};
 use crate::stream::{self, Broken};
@@ -63,7 +65,9 @@ struct PushQuery {
     unsent: Option<u64>,
 }
 
-refusals!(PushRefusals: BODY, TOKEN, [ClockDrift, InvalidTimestamp, QuotaExceeded, TimestampConflict]);
+refusals!(PushRefusals: BODY, TOKEN, [
+    ClockDrift, FormMismatch, InvalidTimestamp, QuotaExceeded, TimestampConflict
+]);
 
 /// Stores messages; what is known already is counted, not stored. All or nothing.
 #[utoipa::path(
@@ -86,14 +90,17 @@ async fn push(
     let now_ms = clock::now_ms();
     let messages_count_max = app.config.messages_count_max;
     // The room is kept until everything is stored.
-    let (batch, _room) = blocking(move || decode(body, messages_count_max, now_ms)).await?;
+    let decode = move || decode(body, messages_count_max, now_ms);
+    let (form, batch, _room) = blocking(decode).await?;
+    encryption::check_before(&app, &device, form, batch.is_empty()).await?;
     let seen = Seen { unsent, ..device.seen(now_ms) };
-    let Device { session, vault, .. } = device;
-    let stored = vault.store(batch, app.quota(&session), Some(seen)).await?;
+    let Device { session, vault, .. } = &device;
+    let stored = vault.store(batch, app.quota(session), Some(seen)).await?;
+    encryption::check_after(&app, &device, form).await?;
     let Stored { stored, known, after } = stored;
     app.metrics.pushed(stored, known);
     if stored > 0 {
-        app.listeners.stored(session.account, after);
+        app.listeners.stored(ListenedSet::of(session), after);
     }
     let fingerprint = Some(after.fingerprint.into());
     let response = PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms };
@@ -101,12 +108,17 @@ async fn push(
 }
 
 /// Everything that takes the processor's time, not the disk's.
-fn decode(body: RawBody, messages_count_max: usize, now_ms: u64) -> Result<(Batch, Room), Refusal> {
+fn decode(
+    body: RawBody,
+    messages_count_max: usize,
+    now_ms: u64,
+) -> Result<(ContentForm, Batch, Room), Refusal> {
     body.check_count(messages_count_max, "messages")?;
     let (request, room): (PushRequest, _) = body.decode()?;
     check_count(request.messages.len(), messages_count_max, "messages")?;
+    let form = encryption::form_of(&request.key_id)?;
     let checked = request.messages.into_iter().map(|message| check(message, now_ms));
-    Ok((Batch::new(checked.collect::<Result<_, _>>()?)?, room))
+    Ok((form, Batch::new(checked.collect::<Result<_, _>>()?)?, room))
 }
 
 fn check_unsent(unsent: Option<u64>) -> Result<(), Refusal> {
@@ -185,7 +197,9 @@ async fn pull(
     let portion = Portion { cursor, count_max: limit, bytes_max: most, bytes_min: PAGE_BYTES_MIN };
     let (page, room) = read(&app, &device, portion, seen).await?;
     app.metrics.pulled(page.messages.len());
-    blocking(move || Ok(Reply::ok(encoding, &to_response(page, now_ms)).within(room))).await
+    encryption::clear_plain(&app, &device).await?;
+    let form = device.session.set.form;
+    blocking(move || Ok(Reply::ok(encoding, &to_response(page, form, now_ms)).within(room))).await
 }
 
 /// How much of what arrived after a cursor is read.
@@ -220,10 +234,11 @@ async fn read(
     }
 }
 
-fn to_response(page: Page, now_ms: u64) -> PullResponse {
+fn to_response(page: Page, form: Option<ContentForm>, now_ms: u64) -> PullResponse {
     let Page { messages, cursor, more, fingerprint } = page;
     let messages = messages.into_iter().map(Message::from).collect();
-    PullResponse { messages, cursor, more, fingerprint: Some(fingerprint.into()), now_ms }
+    let (fingerprint, form) = (Some(fingerprint.into()), form.map(Into::into));
+    PullResponse { messages, cursor, more, fingerprint, now_ms, form }
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -309,9 +324,9 @@ async fn stream_page(
     let (bytes_max, bytes_min) = (STREAM_PAGE_BYTES_MAX, STREAM_PAGE_BYTES_MIN);
     let portion = Portion { cursor, count_max, bytes_max, bytes_min };
     let (page, room) = read(app, device, portion, device.seen(now_ms)).await?;
-    let last = page.cursor;
+    let (last, form) = (page.cursor, device.session.set.form);
     app.metrics.pulled(page.messages.len());
-    let encode = move || Ok(room.keep(encode(&to_response(page, now_ms), encoding)));
+    let encode = move || Ok(room.keep(encode(&to_response(page, form, now_ms), encoding)));
     Ok((blocking(encode).await?, last))
 }
 

@@ -92,7 +92,7 @@ fn timestamps_in_protobuf_have_sixteen_bytes_before_the_year_10000() {
     let token = server.account("ada");
     for timestamp in [vec![], vec![0; 15], vec![0; 17], vec![0xff; 16]] {
         let message = protocol::Message { timestamp: timestamp.into(), content: "x".into() };
-        let request = protocol::PushRequest { messages: vec![message] };
+        let request = protocol::PushRequest { messages: vec![message], ..Default::default() };
         let headers = [("authorization", &*bearer(&token)), ("content-type", protocol::PROTOBUF)];
         let body = prost::Message::encode_to_vec(&request);
         server.send("POST", "/v1/sync/delta", &headers, &body).refused("invalid_timestamp");

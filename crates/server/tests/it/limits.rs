@@ -18,14 +18,14 @@ fn one_message_more_than_the_limit_is_too_many() {
     let server = Running::new();
     let token = server.account("ada");
     let messages: Vec<_> = (1..=40_001).map(|millis| wire_message(millis, "x")).collect();
-    let request = PushRequest { messages: messages.clone() };
+    let request = PushRequest { messages: messages.clone(), ..PushRequest::default() };
     let headers = [("authorization", &*bearer(&token)), ("content-type", protocol::PROTOBUF)];
     let answer = server.send("POST", "/v1/sync/delta", &headers, &request.encode_to_vec());
     answer.refused("too_large");
     assert!(answer.json()["error"]["message"].as_str().unwrap().contains("40000"));
     let body = serde_json::to_vec(&request).unwrap();
     server.json("POST", "/v1/sync/delta", &token, &body).refused("too_large");
-    let request = PushRequest { messages: messages[1..].to_vec() };
+    let request = PushRequest { messages: messages[1..].to_vec(), ..PushRequest::default() };
     let answer = server.send("POST", "/v1/sync/delta", &headers, &request.encode_to_vec());
     assert_eq!((answer.status, &answer.json()["stored"]), (200, &json!(40_000)));
 }

@@ -9,6 +9,7 @@ mod accounts;
 mod admin;
 mod bad_input;
 mod document;
+mod encryption;
 mod events;
 mod limits;
 mod openapi;
@@ -201,8 +202,16 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
+    /// Asserts that it succeeded, and has nothing to say.
+    #[track_caller]
+    fn done(&self) {
+        let body = String::from_utf8_lossy(&self.body);
+        assert_eq!((self.status, &*body), (204, ""));
+    }
+
     /// Asserts a refusal with this code, and the code's own status.
     #[track_caller]
+
     fn refused(&self, code: &str) {
         let body = self.json();
         assert_eq!(body["error"]["code"], code, "{} {body}", self.status);

@@ -39,7 +39,8 @@ fn push(server: &Running, token: &str, set: &Set) {
         })
         .collect();
     for page in all.chunks(40_000) {
-        let body = PushRequest { messages: page.to_vec() }.encode_to_vec();
+        let body =
+            PushRequest { messages: page.to_vec(), ..PushRequest::default() }.encode_to_vec();
         assert_eq!(server.protobuf("/v1/sync/delta", token, &body).status, 200);
     }
 }

@@ -68,7 +68,8 @@ fn json_and_protobuf_say_the_same() {
     let (ada, bob) = (server.account("ada"), server.account("bob"));
     let contents = [(1, ""), (2, "text"), (3, "\u{0}\u{7f}ü☂")];
     let messages = contents.map(|(millis, content)| wire_message(millis, content)).to_vec();
-    let request = PushRequest { messages: messages.clone() }.encode_to_vec();
+    let request =
+        PushRequest { messages: messages.clone(), ..PushRequest::default() }.encode_to_vec();
     let answer: PushResponse = server.protobuf("/v1/sync/delta", &ada, &request).protobuf();
     let json_answer = server.post("/v1/sync/delta", &bob, &push(&contents));
     let json_answer: PushResponse = serde_json::from_slice(&json_answer.body).unwrap();
@@ -95,7 +96,7 @@ fn a_refusal_comes_in_the_accepted_encoding() {
 /// Nine contents of half a megabyte: several pages of a stream.
 fn fill(server: &Running, token: &str) -> Vec<PullResponse> {
     let messages = (1..=9).map(|millis| wire_message(millis, &"x".repeat(512 << 10))).collect();
-    let request = PushRequest { messages }.encode_to_vec();
+    let request = PushRequest { messages, ..PushRequest::default() }.encode_to_vec();
     let answer: PushResponse = server.protobuf("/v1/sync/delta", token, &request).protobuf();
     assert_eq!(answer.stored, 9);
     let mut pages: Vec<PullResponse> = Vec::new();

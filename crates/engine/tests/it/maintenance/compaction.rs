@@ -230,7 +230,8 @@ fn connections_that_are_opened_in_the_moment_of_a_swap_have_the_right_file() {
         });
         let written = written.load(Ordering::SeqCst);
         assert!(written >= SWAPS);
-        assert_eq!(number_of(&database, ROWS_OF_OPENERS), written);
+        // The database's own readers may show what others wrote a few milliseconds later.
+        assert_eq!(number(&other(database.path()), ROWS_OF_OPENERS), written);
         assert_eq!(content(&database).1, "ok");
     });
 }

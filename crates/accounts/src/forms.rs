@@ -1,0 +1,159 @@
+//! The form of an account's messages, plain or sealed, and the turn from the one to the other.
+//!
+//! ```text
+//! no form ──first push──► plain ──encrypt──► sealed: in a further vault, the sealed set
+//!            └──────────► sealed, in the account's own vault
+//! ```
+//! An account that turns to end-to-end encryption gets a second, empty set of messages. Devices go
+//! over to it one by one, when they have everything of the plain one; nothing is added to that any
+//! more, and when no device is left that reads it, it is cleared.
+//!
+//! # Invariants
+//! - A form that is settled does not change, but from plain to sealed, once.
+//! - Devices that are registered later are in the sealed set from the beginning.
+//!
+//! # Not here
+//! - Whether a device has everything, and clearing → `server`.
+
+use crdt::{ContentForm, KeyId};
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+
+use crate::accounts::{Accounts, Unlocked, vault_of_column};
+use crate::error::{Error, Result};
+use crate::id::{AccountId, ClientId, VaultId};
+use crate::schema;
+
+/// The name of the further vault that is an account's sealed set. No budget has it: theirs are
+/// UUIDs.
+const SEALED_SET: &str = "sealed messages";
+
+/// Where a device's messages are, and what they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageSet {
+    /// Of the account's messages: those of the sealed set, if there is one.
+    pub form: Option<ContentForm>,
+    /// A further vault of the account, if this device is in the sealed set.
+    pub sealed: Option<VaultId>,
+    /// Whether the account's own vault holds plain messages, and there is a sealed set.
+    pub keeps_plain: bool,
+}
+
+impl MessageSet {
+    pub(crate) const COLUMNS: &str = "form, iif(is_in_sealed, sealed_set, NULL), keeps_plain";
+
+    /// From [`Self::COLUMNS`], which begin at this one.
+    pub(crate) fn of_row(row: &SqlRow<'_>, first: usize) -> Result<Self> {
+        let sealed = row.get::<_, Option<String>>(first + 1)?;
+        Ok(Self {
+            form: form_of_column(row.get(first)?)?,
+            sealed: sealed.map(|text| vault_of_column(&text)).transpose()?,
+            keeps_plain: row.get(first + 2)?,
+        })
+    }
+}
+
+impl Unlocked {
+    /// The vault that holds the messages of a device.
+    #[must_use]
+    pub fn messages(&self, set: &MessageSet) -> Self {
+        set.sealed.as_ref().map_or_else(|| self.clone(), |sealed| self.child(sealed))
+    }
+}
+
+impl Accounts {
+    /// The form of the account's messages, which is `wanted` from here on if it had none.
+    pub fn settle_form(&self, account: AccountId, wanted: ContentForm) -> Result<ContentForm> {
+        schema::write(&self.database, move |db| {
+            let sql = "UPDATE account SET form = ?2 WHERE id = ?1 AND form IS NULL";
+            db.prepare_cached(sql)?.execute(params![account.0, wanted.as_bytes()])?;
+            form(db, account)?.ok_or(Error::NotFound)
+        })
+    }
+
+    /// The form of the account's messages.
+    pub fn form(&self, account: AccountId) -> Result<Option<ContentForm>> {
+        self.database.read(|db| form(db, account))
+    }
+
+    /// Puts a device into the account's sealed set, which is made if there is none. Returns where
+    /// its messages are now. [`Error::OtherKey`] if the account's messages are sealed with another
+    /// key.
+    ///
+    /// The device has everything of the plain set, or there is none.
+    pub fn encrypt(
+        &self,
+        unlocked: &Unlocked,
+        client: &ClientId,
+        key: KeyId,
+    ) -> Result<MessageSet> {
+        let (account, client) = (unlocked.account, client.clone());
+        let set = unlocked.child_named(SEALED_SET);
+        schema::write(&self.database, move |db| {
+            let sealed = ContentForm::Sealed(key);
+            match form(db, account)? {
+                Some(ContentForm::Plain) => begin(db, account, sealed, &set)?,
+                None => {
+                    let sql = "UPDATE account SET form = ?2 WHERE id = ?1";
+                    db.prepare_cached(sql)?.execute(params![account.0, sealed.as_bytes()])?;
+                }
+                Some(known) if known != sealed => return Err(Error::OtherKey),
+                Some(_) => {}
+            }
+            let sql = "UPDATE client SET is_in_sealed = 1 WHERE account_id = ?1 AND id = ?2";
+            db.prepare_cached(sql)?.execute(params![account.0, client.as_str()])?;
+            set_of(db, &client)?.ok_or(Error::NotFound)
+        })
+    }
+
+    /// Whether the account keeps a plain set that no device reads any more.
+    pub fn has_left_plain(&self, account: AccountId) -> Result<bool> {
+        self.database.read(|db| {
+            let sql = "SELECT keeps_plain AND NOT EXISTS (
+                           SELECT 1 FROM client WHERE account_id = ?1 AND NOT is_in_sealed)
+                       FROM account WHERE id = ?1";
+            let found = db.prepare_cached(sql)?.query_row([account.0], |row| row.get(0));
+            Ok(found.optional()?.unwrap_or(false))
+        })
+    }
+
+    /// Notes that the plain set was cleared.
+    pub fn forget_plain(&self, account: AccountId) -> Result<()> {
+        schema::write(&self.database, move |db| {
+            let sql = "UPDATE account SET keeps_plain = 0 WHERE id = ?1";
+            db.prepare_cached(sql)?.execute([account.0])?;
+            Ok(())
+        })
+    }
+}
+
+/// `None` if there is no such device.
+pub(crate) fn set_of(db: &Connection, client: &ClientId) -> Result<Option<MessageSet>> {
+    let sql = format!(
+        "SELECT {} FROM client JOIN account ON account.id = account_id WHERE client.id = ?1",
+        MessageSet::COLUMNS
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query([client.as_str()])?;
+    rows.next()?.map(|row| MessageSet::of_row(row, 0)).transpose()
+}
+
+fn begin(db: &Connection, account: AccountId, form: ContentForm, set: &VaultId) -> Result<()> {
+    let child = "INSERT INTO child (vault, account_id) VALUES (?1, ?2)
+                 ON CONFLICT (vault) DO NOTHING";
+    db.prepare_cached(child)?.execute(params![set.as_str(), account.0])?;
+    let sql = "UPDATE account SET form = ?2, sealed_set = ?3, keeps_plain = 1 WHERE id = ?1";
+    db.prepare_cached(sql)?.execute(params![account.0, form.as_bytes(), set.as_str()])?;
+    Ok(())
+}
+
+fn form(db: &Connection, account: AccountId) -> Result<Option<ContentForm>> {
+    let mut statement = db.prepare_cached("SELECT form FROM account WHERE id = ?1")?;
+    let found = statement.query_row([account.0], |row| row.get(0)).optional()?;
+    form_of_column(found.ok_or(Error::NotFound)?)
+}
+
+fn form_of_column(column: Option<Vec<u8>>) -> Result<Option<ContentForm>> {
+    let damaged = || Error::Damaged { what: "the form of an account's messages" };
+    let form = column.map(|bytes| ContentForm::from_bytes(&bytes).ok_or_else(damaged));
+    form.transpose()
+}
