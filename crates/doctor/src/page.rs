@@ -45,6 +45,10 @@ pub(crate) struct Cell<'a> {
     pub(crate) local: &'a [u8],
 }
 
+/// Of a free block: where the next one is, and its size. What is smaller is a fragment (File
+/// Format, §1.6).
+const BLOCK_BYTES_MIN: usize = 4;
+
 impl Page {
     pub(crate) fn parse(number: u32, bytes: Vec<u8>, usable: usize) -> Result<Self, Malformed> {
         let wrong = |what| Malformed { page: number, what };
@@ -129,7 +133,13 @@ impl Page {
         while block != 0 {
             let (next, size) = (at(block)?, at(block + 2)?);
             free += size;
-            if (next != 0 && next < block + size) || block + size > self.usable {
+            // In order, and never closer to each other than the smallest of them.
+            let end = block + size;
+            let is_last = next == 0;
+            if size < BLOCK_BYTES_MIN
+                || end > self.usable
+                || (!is_last && next < end + BLOCK_BYTES_MIN)
+            {
                 return Err(wrong());
             }
             block = next;

@@ -1,4 +1,5 @@
-//! The kept inputs: `corpora/NAME.zip`, one entry each.
+//! The kept inputs: `corpora/NAME.zip`, one entry each, and `corpora/found/NAME-…`, which broke the
+//! target once.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -10,9 +11,10 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::Target;
 
-/// The seeds, and what searches found.
+/// The seeds, what broke the target once, and what reaches all of it.
 pub fn inputs(target: &Target) -> Result<Vec<Vec<u8>>> {
     let mut inputs = (target.seeds)();
+    inputs.extend(found(target)?);
     let path = path(target.name);
     let file = match File::open(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(inputs),
@@ -27,6 +29,18 @@ pub fn inputs(target: &Target) -> Result<Vec<Vec<u8>>> {
     Ok(inputs)
 }
 
+fn found(target: &Target) -> Result<Vec<Vec<u8>>> {
+    let mut found = Vec::new();
+    for file in fs::read_dir(folder().join("found")).context("corpora/found")? {
+        let path = file?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.strip_prefix(target.name).is_some_and(|rest| rest.starts_with('-')) {
+            found.push(fs::read(&path)?);
+        }
+    }
+    Ok(found)
+}
+
 /// Writes [`inputs`] into a folder, a file each.
 pub fn unpack(target: &Target, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -38,12 +52,12 @@ pub fn unpack(target: &Target, folder: &Path) -> Result<()> {
 
 /// Keeps the inputs of a folder: the same ones make the same archive.
 pub fn pack(target: &Target, folder: &Path) -> Result<usize> {
-    let seeds = (target.seeds)();
+    let known = [(target.seeds)(), found(target)?].concat();
     let mut inputs = Vec::new();
     for file in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         inputs.push(fs::read(file?.path())?);
     }
-    inputs.retain(|input| !seeds.contains(input));
+    inputs.retain(|input| !known.contains(input));
     inputs.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
     let path = path(target.name);
@@ -57,5 +71,9 @@ pub fn pack(target: &Target, folder: &Path) -> Result<usize> {
 }
 
 fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora").join(format!("{name}.zip"))
+    folder().join(format!("{name}.zip"))
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora")
 }

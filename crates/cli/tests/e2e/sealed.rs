@@ -96,7 +96,44 @@ fn without_encryption_the_wire_shows_every_marker() {
     assert_eq!(found(&traffic), MARKERS);
     assert_eq!(json(&["status", &b])["sealed"], false);
     warren(&["phrase", &a, "--json"]).refused("no_phrase");
-    warren(&["track", &a, "--all", "--e2ee", "--json"]).refused("already_plain");
+}
+
+/// A file that synced in plain, and everything that belongs to it.
+#[test]
+fn an_account_in_plain_turns_to_encryption() {
+    let place = Place::new();
+    let server = place.serve();
+    let first_time = place.first_time(&server.address);
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    let rows = "INSERT INTO MarkerTableQX VALUES (1, 'one'), (2, 'two'), (3, 'three')";
+    sql(&a, &format!("CREATE TABLE MarkerTableQX (id INTEGER PRIMARY KEY, x TEXT); {rows}"));
+    warren(&["track", &a, "--all"]).succeeded();
+    warren(&[&["sync", &a][..], &first_time].concat()).succeeded();
+    warren(&[&["clone", &b][..], &first_time].concat()).succeeded();
+    let said = warren(&["track", &a, "--all", "--e2ee"]).succeeded().stdout;
+    assert!(said.contains("RECOVERY PHRASE") && said.contains("in plain until the next sync"));
+    sql(&a, "INSERT INTO MarkerTableQX VALUES (77, 'made in between')");
+    assert_eq!(json(&["sync", &a])["equal"], true);
+    assert_eq!(json(&["status", &a])["sealed"], true);
+
+    check_sync_refused(&b, "sealed");
+    let wrong = place.write("wrong.txt", &format!("{}art", "abandon ".repeat(23)));
+    warren(&["sync", &b, "--json", "--phrase-file", &wrong]).refused("wrong_phrase");
+    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let right = place.write("right.txt", &phrase);
+    assert_eq!(json(&["sync", &b, "--phrase-file", &right])["equal"], true);
+    assert_eq!(check_equal(&a, &b).len(), 4);
+    // A device that was made in between has nothing to do with the plain messages.
+    let c = place.at("c.db");
+    let clone = [&["clone", &c, "--json", "--phrase-file", &right], &first_time[..]].concat();
+    warren(&clone).succeeded();
+    assert_eq!(check_equal(&a, &c).len(), 4);
+    // Nobody is left who reads those: a sync has removed them.
+    assert_eq!(json(&["sync", &a])["equal"], true);
+    server.stop();
+    let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
+    assert_eq!(vault["count"], 0, "{vault}");
+    assert!(vault["children"][0]["count"].as_u64() > Some(4), "{vault}");
 }
 
 #[test]

@@ -211,7 +211,6 @@ impl Answer {
 
     /// Asserts a refusal with this code, and the code's own status.
     #[track_caller]
-
     fn refused(&self, code: &str) {
         let body = self.json();
         assert_eq!(body["error"]["code"], code, "{} {body}", self.status);
