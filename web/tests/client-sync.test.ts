@@ -18,6 +18,7 @@ interface SignIn {
   readonly login: string;
   readonly password: string;
   readonly device: string;
+  readonly plain?: boolean;
 }
 
 /** A device of the account, with the table. */
@@ -25,7 +26,8 @@ async function signedIn(login: string, device: string): Promise<Page> {
   const browser = await here.device();
   browser.expectErrors(/Failed to load resource/);
   const page = await there.openDatabase(browser);
-  await page.evaluate((given: SignIn) => db.signIn(given), { login, password: PASSWORD, device });
+  const given = { login, password: PASSWORD, device, plain: true };
+  await page.evaluate((given: SignIn) => db.signIn(given), given);
   return page;
 }
 

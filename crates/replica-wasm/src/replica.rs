@@ -148,13 +148,23 @@ impl WasmReplica {
         Ok(())
     }
 
-    /// Registers this database as a device of an account.
+    /// Registers this database as a device of an account. Of one that is not new, and that the
+    /// server knows nothing of, nothing is sent before there is a phrase, or `beginAccount`.
     #[wasm_bindgen(js_name = signIn)]
     pub async fn sign_in(&self, request: SignIn, signal: AbortSignal, turns: Turns) -> Result<()> {
-        let SignIn { server, login, password, name } = request;
+        let SignIn { server, login, password, name, is_new } = request;
         let mut transport = Fetch::new(&server, signal, turns);
         let request = ClientRequest { login, password, name };
-        Ok(self.opened()?.replica.sign_in_async(&mut transport, &server, &request).await?)
+        let open = self.opened()?;
+        let replica = &open.replica;
+        if is_new { replica.begin_account() } else { replica.ask_form() }?;
+        Ok(replica.sign_in_async(&mut transport, &server, &request).await?)
+    }
+
+    /// The user says that the account is new.
+    #[wasm_bindgen(js_name = beginAccount)]
+    pub fn begin_account(&self) -> Result<()> {
+        Ok(self.opened()?.replica.begin_account()?)
     }
 
     /// Forgets this device's token.
@@ -246,17 +256,11 @@ impl WasmReplica {
         Ok(phrase.map(|phrase| phrase.words().to_string()))
     }
 
-    /// Encrypts end to end from here on; returns the words.
+    /// Encrypts end to end from here on, or, of an account in plain, from the next sync on; returns
+    /// the words.
     #[wasm_bindgen(js_name = createPhrase)]
     pub fn create_phrase(&self) -> Result<String> {
-        let open = self.opened()?;
-        let replica = &open.replica;
-        if let Some(phrase) = replica.phrase()? {
-            return Ok(phrase.words().to_string());
-        }
-        let phrase = Phrase::generate();
-        replica.set_phrase(&phrase)?;
-        Ok(phrase.words().to_string())
+        Ok(self.opened()?.replica.make_phrase()?.words().to_string())
     }
 
     /// Takes the other devices' words.
@@ -291,13 +295,20 @@ pub struct SignIn {
     login: String,
     password: String,
     name: String,
+    is_new: bool,
 }
 
 #[wasm_bindgen]
 impl SignIn {
     #[wasm_bindgen(constructor)]
-    pub fn new(server: String, login: String, password: String, name: String) -> Self {
-        Self { server, login, password, name }
+    pub fn new(
+        server: String,
+        login: String,
+        password: String,
+        name: String,
+        is_new: bool,
+    ) -> Self {
+        Self { server, login, password, name, is_new }
     }
 }
 

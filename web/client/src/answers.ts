@@ -70,14 +70,17 @@ type Account =
 
 function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
   const { file, turns, syncing, stands } = parts;
-  const signIn = async ({ given, again }: CallOf<"signIn"> | CallOf<"signUp">): Promise<void> => {
-    const { server, ...credentials } = given;
+  const signIn = async (
+    { given, again }: CallOf<"signIn"> | CallOf<"signUp">,
+    isNew: boolean,
+  ): Promise<void> => {
+    const { server, plain = false, ...credentials } = given;
     await syncing.exclusively(async () => {
       const { account } = readStatus(file).told;
       if (again && account?.server === server && account.login === credentials.login) {
         return;
       }
-      await inTurns(turns, (mine) => file.signIn(credentials, server, mine));
+      await inTurns(turns, (mine) => file.signIn({ ...credentials, isNew: isNew || plain }, server, mine));
       stands();
     });
     syncing.mended();
@@ -92,9 +95,9 @@ function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
         // Before the first sync, which signing in begins.
         await parts.statements.alone(() => file.phrase() ?? file.createPhrase());
       }
-      await signIn(call);
+      await signIn(call, true);
     },
-    signIn,
+    signIn: (call) => signIn(call, false),
     signOut: () =>
       syncing.quietly(async () => {
         await forgetDevice(file);
@@ -113,7 +116,7 @@ function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
 }
 
 type Whole =
-  | "phrase" | "createPhrase" | "usePhrase" | "history" | "conflicts" | "restore"
+  | "phrase" | "createPhrase" | "beginAccount" | "usePhrase" | "history" | "conflicts" | "restore"
   | "export" | "import";
 
 function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
@@ -127,6 +130,7 @@ function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
   return {
     phrase: () => statements.alone(() => file.phrase()),
     createPhrase: () => withPhrase(() => file.createPhrase()),
+    beginAccount: () => withPhrase(() => file.beginAccount()),
     usePhrase: ({ given }) => withPhrase(() => file.usePhrase(given.words)),
     history: ({ given }) => statements.alone(() => file.history(given.table, given.key)),
     conflicts: () => statements.alone(() => file.conflicts()),

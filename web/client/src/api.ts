@@ -100,10 +100,23 @@ export interface Database extends Queries {
 
   /** The words that the other devices need, or `undefined` without end-to-end encryption. */
   phrase(): Promise<string | undefined>;
-  /** Encrypts from end to end, before the first sync, and returns the 24 words. */
+  /**
+   * Encrypts from end to end, and returns the 24 words. If the account is in plain, the next sync
+   * sends everything again, encrypted, and the other devices need the words; when each of them has
+   * them, or is revoked, the server removes what it has in plain.
+   */
   createPhrase(): Promise<string>;
-  /** Gives this device the other devices' words. */
+  /**
+   * Gives this device the other devices' words; before {@link signIn}, too. Nothing is sent before
+   * something has opened with them (`unproved_phrase`).
+   */
   usePhrase(words: string): Promise<void>;
+  /**
+   * Says that this account is new, and what is here its first data: encrypted if there is a phrase,
+   * else in plain. After {@link signIn} to an account without data, nothing is sent before this, or
+   * {@link createPhrase} (`new_account`).
+   */
+  beginAccount(): Promise<void>;
 
   history(table: string, ...key: SqlValue[]): Promise<HistoryEntry[]>;
   conflicts(): Promise<Conflict[]>;
@@ -124,6 +137,11 @@ export interface Credentials {
   readonly password: string;
   /** What people call this device. */
   readonly device?: string;
+  /**
+   * For apps that do not encrypt from end to end: an account without data begins in plain, without
+   * {@link Database.beginAccount}. One that is encrypted stays so (`sealed`).
+   */
+  readonly plain?: boolean;
 }
 
 export interface NewAccount extends Credentials {

@@ -57,6 +57,7 @@ export interface Calls {
   revoke: [{ deviceId: string }, void];
   phrase: [void, string | undefined];
   createPhrase: [void, string];
+  beginAccount: [void, void];
   usePhrase: [{ words: string }, void];
   history: [{ table: string; key: readonly SqlValue[] }, HistoryEntry[]];
   conflicts: [void, Conflict[]];
@@ -110,6 +111,7 @@ export const RULES: { readonly [K in CallName]: Rule } = {
   revoke: REQUEST,
   phrase: STATEMENT,
   createPhrase: ONCE,
+  beginAccount: STATEMENT,
   usePhrase: STATEMENT,
   history: STATEMENT,
   conflicts: STATEMENT,

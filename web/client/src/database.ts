@@ -165,6 +165,7 @@ function database({ options, server, asks, status, live, link }: Parts): Databas
     revoke: (deviceId) => ask("revoke", { deviceId }),
     phrase: () => ask("phrase", undefined),
     createPhrase: () => ask("createPhrase", undefined),
+    beginAccount: () => ask("beginAccount", undefined),
     usePhrase: (words) => ask("usePhrase", { words }),
     history: (table, ...key) => ask("history", { table, key }),
     conflicts: () => ask("conflicts", undefined),

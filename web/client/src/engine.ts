@@ -35,6 +35,7 @@ export interface EngineModule {
     login: string,
     password: string,
     name: string,
+    isNew: boolean,
   ) => SignInRequest;
 }
 
@@ -85,6 +86,7 @@ export interface Replica {
   restore(id: string): void;
   phrase(): string | undefined;
   createPhrase(): string;
+  beginAccount(): void;
   usePhrase(words: string): void;
 
   /** Closes and opens the file: nothing may wait for the network meanwhile. */

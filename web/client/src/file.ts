@@ -19,12 +19,19 @@ import { detached } from "./packed.js";
 type AsItIs = Pick<
   Replica,
   | "runMany" | "inTransaction" | "tablesRead" | "takeChanged" | "track" | "signOut" | "token"
-  | "listen" | "restore" | "phrase" | "createPhrase" | "usePhrase" | "export" | "import" | "close"
+  | "listen" | "restore" | "phrase" | "createPhrase" | "beginAccount" | "usePhrase"
+  | "export" | "import" | "close"
 >;
+
+/** Whom to register. */
+export interface Registration extends Credentials {
+  /** Whether the account was just made. */
+  readonly isNew: boolean;
+}
 
 export interface OpenFile extends AsItIs {
   run(sql: string, parameters: readonly SqlValue[]): PackedRows;
-  signIn(credentials: Credentials, server: string, turns: Turns): Promise<void>;
+  signIn(registration: Registration, server: string, turns: Turns): Promise<void>;
   sync(
     onProgress: (progress: Progress) => void,
     signal: AbortSignal,
@@ -53,8 +60,8 @@ export async function openFile(
     tablesRead: (sql) => replica.tablesRead(sql),
     takeChanged: () => replica.takeChanged(),
     track: (tables) => replica.track(tables),
-    signIn({ login, password, device }, server, turns) {
-      const request = new engine.SignIn(server, login, password, device ?? "");
+    signIn({ login, password, device, isNew }, server, turns) {
+      const request = new engine.SignIn(server, login, password, device ?? "", isNew);
       return replica.signIn(request, never, turns);
     },
     signOut: () => replica.signOut(),
@@ -72,6 +79,7 @@ export async function openFile(
     restore: (id) => replica.restore(id),
     phrase: () => replica.phrase(),
     createPhrase: () => replica.createPhrase(),
+    beginAccount: () => replica.beginAccount(),
     usePhrase: (words) => replica.usePhrase(words),
     export: () => replica.export(),
     import: (file) => replica.import(file),

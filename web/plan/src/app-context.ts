@@ -12,7 +12,8 @@ import type { Now, View } from "./data/views.js";
 /** The dialogs; at most one is open. */
 export type Dialogue =
   | { readonly kind: "account"; readonly mode: "signUp" | "signIn" }
-  | { readonly kind: "conflicts" | "enterPhrase" | "import" | "keys" | "passcode" | "password" }
+  | { readonly kind: "conflicts" | "enterPhrase" | "import" | "keys" | "newAccount" }
+  | { readonly kind: "passcode" | "password" }
   | { readonly kind: "deleteList"; readonly list: List }
   | { readonly kind: "history"; readonly item: Item }
   | { readonly kind: "list"; readonly list: List | undefined }

@@ -17,7 +17,8 @@ export interface Plan {
   goTo(name: string): Promise<void>;
   /** Makes an account; returns the phrase, if it was wanted. */
   signUp(login: string, phrase: "sealed" | "plain"): Promise<string | undefined>;
-  signIn(login: string, password?: string): Promise<void>;
+  /** With a recovery phrase, if there is one. */
+  signIn(login: string, password?: string, phrase?: string): Promise<void>;
   /** Answers the dialog that asks for it. */
   enterPhrase(words: string): Promise<void>;
   /** By the pill. */
@@ -88,8 +89,12 @@ export async function planOn(page: Page): Promise<Plan> {
       await button("Go on").click();
       return words.join(" ");
     },
-    signIn: async (login, password = PASSWORD) => {
+    signIn: async (login, password = PASSWORD, phrase = undefined) => {
       await fillAccount(plan, "Sign in", login, password);
+      if (phrase !== undefined) {
+        await page.getByRole("checkbox", { name: /I have a recovery phrase/ }).check();
+        await page.getByLabel("Recovery phrase", { exact: true }).fill(phrase);
+      }
       await page.locator("form").getByRole("button", { name: "Sign in" }).click();
     },
     enterPhrase: async (words) => {

@@ -93,6 +93,7 @@ export function replica(path: string, script: Script = {}): Replica {
     restore: never,
     phrase: () => undefined,
     createPhrase: never,
+    beginAccount: never,
     usePhrase: never,
     export: () => new Uint8Array(),
     import: never,

@@ -9,6 +9,7 @@ import { problemText } from "../sync/problems.js";
 import { Dialog, Field, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import type { Closable } from "./dialogs.js";
+import { normalWords, PhraseField } from "./phrase.js";
 
 type Mode = "signUp" | "signIn";
 
@@ -34,14 +35,19 @@ export function AccountDialog({
   const [wantsSeal, setSealed] = useState(true);
   // A phrase that is here already is used.
   const isSealed = wantsSeal || status.sealed;
+  const [hasPhrase, setHasPhrase] = useState(false);
+  const [words, setWords] = useState("");
   const task = useTask();
   const isNew = mode === "signUp";
+  const givesPhrase = !isNew && hasPhrase && !status.sealed;
 
   const submit = (event: Event): void => {
     event.preventDefault();
     task.run(async () => {
       const credentials = { login: login.trim(), password, device: device.trim() || deviceName() };
       if (!isNew) {
+        // First: what is sent from here on is encrypted, whatever the server says of the account.
+        if (givesPhrase) await app.db.usePhrase(normalWords(words));
         await app.db.signIn(credentials);
         app.toast({ text: `Signed in as ${credentials.login}` });
         return onClose();
@@ -122,6 +128,20 @@ export function AccountDialog({
             </span>
           </label>
         )}
+        {!isNew && !status.sealed && (
+          <label class="choice">
+            <input
+              type="checkbox"
+              checked={hasPhrase}
+              onChange={(event) => setHasPhrase(event.currentTarget.checked)}
+            />
+            <span>
+              <strong>I have a recovery phrase</strong>
+              <small>Your items are encrypted from end to end on your other devices.</small>
+            </span>
+          </label>
+        )}
+        {givesPhrase && <PhraseField words={words} onInput={setWords} />}
         <button type="submit" class="button button-primary button-wide" disabled={task.isBusy}>
           {task.isBusy ? "One moment…" : TITLES[mode]}
         </button>

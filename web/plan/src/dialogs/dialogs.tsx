@@ -8,6 +8,7 @@ import { ConflictsDialog, HistoryDialog } from "./history.js";
 import { ImportDialog } from "./import.js";
 import { KeysDialog } from "./keys-table.js";
 import { DeleteListDialog, ListDialog, MoveDialog } from "./list.js";
+import { NewAccountDialog } from "./new-account.js";
 import { PasscodeDialog } from "./passcode.js";
 import { PasswordDialog, SignOutDialog } from "./password.js";
 import { EnterPhraseDialog, PhraseDialog } from "./phrase.js";
@@ -41,6 +42,8 @@ export function Dialogs({
       return <ListDialog list={dialogue.list} onClose={close} />;
     case "move":
       return <MoveDialog item={dialogue.item} onClose={close} />;
+    case "newAccount":
+      return <NewAccountDialog onClose={close} />;
     case "passcode":
       return <PasscodeDialog onClose={close} />;
     case "password":

@@ -86,7 +86,7 @@ export function EnterPhraseDialog({ onClose }: Closable): JSX.Element {
   const submit = (event: Event): void => {
     event.preventDefault();
     task.run(async () => {
-      await db.usePhrase(words.trim().split(/\s+/).join(" "));
+      await db.usePhrase(normalWords(words));
       // Only what the server has says whether they are the right ones.
       await db.sync();
       toast({ text: "Your items are here" });
@@ -95,7 +95,6 @@ export function EnterPhraseDialog({ onClose }: Closable): JSX.Element {
   };
   const before =
     isWrong && !task.isBusy ? "This is not the phrase your items are encrypted with." : undefined;
-  const known = words.trim() === "" ? 0 : words.trim().split(/\s+/).length;
   return (
     <Dialog title="Enter your recovery phrase" onClose={onClose} size="small" testId="enter-phrase">
       <p>
@@ -104,31 +103,51 @@ export function EnterPhraseDialog({ onClose }: Closable): JSX.Element {
       </p>
       <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
         <Problem text={problemText(task.error) ?? before} />
-        <Field label="Recovery phrase" hint={`${known} of 24 words`}>
-          {({ id, hint }) => (
-            <textarea
-              id={id}
-              aria-describedby={hint}
-              class="phrase-input"
-              rows={4}
-              required
-              autocomplete="off"
-              autocapitalize="none"
-              spellcheck={false}
-              value={words}
-              onInput={(event) => setWords(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <PhraseField words={words} onInput={setWords} />
         <div class="button-row button-row-end">
           <button type="button" class="button button-quiet" onClick={onClose}>
             Later
           </button>
-          <button type="submit" class="button button-primary" disabled={task.isBusy || known === 0}>
+          <button type="submit" class="button button-primary" disabled={task.isBusy || wordsCount(words) === 0}>
             {task.isBusy ? "Checking…" : "Open my items"}
           </button>
         </div>
       </form>
     </Dialog>
   );
+}
+
+interface PhraseFieldProps {
+  readonly words: string;
+  readonly onInput: (words: string) => void;
+}
+
+export function PhraseField({ words, onInput }: PhraseFieldProps): JSX.Element {
+  return (
+    <Field label="Recovery phrase" hint={`${wordsCount(words)} of 24 words`}>
+      {({ id, hint }) => (
+        <textarea
+          id={id}
+          aria-describedby={hint}
+          class="phrase-input"
+          rows={4}
+          required
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          value={words}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** One space between two words. */
+export function normalWords(words: string): string {
+  return words.trim().split(/\s+/).join(" ");
+}
+
+function wordsCount(words: string): number {
+  return words.trim() === "" ? 0 : normalWords(words).split(" ").length;
 }

@@ -34,6 +34,10 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
   const task = useTask();
   const saveCsv = async (): Promise<void> =>
     saveFile(`plan-${dayOf(new Date())}.csv`, "text/csv", await exportCsv(db));
+  const encrypt = async (): Promise<void> => {
+    await db.createPhrase();
+    app.show({ kind: "phrase" });
+  };
   return (
     <Dialog title="Settings" onClose={onClose} testId="settings">
       <Problem text={problemText(task.error)} />
@@ -73,6 +77,13 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
               icon="note"
               label="Recovery phrase"
               onClick={() => app.show({ kind: "phrase" })}
+            />
+          )}
+          {!status.sealed && status.account !== undefined && (
+            <Entry
+              icon="lock"
+              label="Encrypt your items from end to end"
+              onClick={() => task.run(encrypt)}
             />
           )}
           {!isProtected() && (

@@ -103,6 +103,8 @@ function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | n
       return <Action label="Sign in" onClick={signIn} />;
     case "phrase":
       return <Action label="Enter the phrase" onClick={() => app.show({ kind: "enterPhrase" })} />;
+    case "begin":
+      return <Action label="Choose" onClick={() => app.show({ kind: "newAccount" })} />;
     case "export":
       return (
         <Action label="Export my items" onClick={() => task.run(() => saveDatabase(app.db))} />

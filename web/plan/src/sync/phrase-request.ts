@@ -1,6 +1,7 @@
 /**
  * Asks for the recovery phrase when the server's items turn out to be encrypted with one that is
- * not here: once each time, the pill says it from then on.
+ * not here, and how an account without items is to begin: once each time, the pill says it from then
+ * on.
  */
 import type { Database } from "@warren/client";
 import { useEffect } from "preact/hooks";
@@ -13,10 +14,12 @@ export function usePhraseRequest(
   show: (dialogue: Dialogue) => void,
 ): void {
   const { sync } = useStatus(db);
-  const isSealed = sync.phase === "failed" && sync.error.code === "sealed";
+  const code = sync.phase === "failed" ? sync.error.code : undefined;
   const isFree = open === undefined;
   useEffect(() => {
-    if (isSealed && isFree) show({ kind: "enterPhrase" });
+    if (!isFree) return;
+    if (code === "sealed") show({ kind: "enterPhrase" });
+    if (code === "new_account") show({ kind: "newAccount" });
     // Not when a dialog closes: the user may have said "later".
-  }, [isSealed]);
+  }, [code]);
 }

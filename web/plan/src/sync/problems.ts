@@ -6,7 +6,8 @@ import { WarrenError } from "@warren/client";
 const TEXTS: Readonly<Record<string, string>> = {
   account_exists:
     "There is an account with this name already. Sign in instead, or choose another name.",
-  already_plain: "This account is not encrypted from end to end, and cannot become so later.",
+  account_plain:
+    "The server says that this account is not encrypted from end to end, but your items here are. Nothing was sent: check that this is your account.",
   already_sealed: "This device has another phrase already.",
   busy: "The server has a lot to do. Try again in a moment.",
   disk_full:
@@ -20,16 +21,20 @@ const TEXTS: Readonly<Record<string, string>> = {
   invalid_phrase:
     "These are not the words of a recovery phrase: check the spelling and that all 24 are there.",
   invalid_token: "This device was signed out. Sign in again first.",
+  new_account: "This account has no items yet: say how it begins.",
   offline: "The server cannot be reached. Check the connection and try again.",
   proxy_limit:
     "A proxy in front of the server refuses a change as too large. Its limit can be raised.",
   quota_exceeded:
     "The account has no room left. Revoke a device you don’t use, or ask the operator.",
   registration_closed: "Only the operator of this server makes accounts here.",
+  sealed: "Your items are encrypted from end to end: enter your recovery phrase.",
   storage_full:
     "There is no room left on this device, and nothing of this was saved. Free some and try again.",
   too_many_attempts: "Too many attempts. Wait a little, then try again.",
   unavailable: "The server is restarting, or its disk has failed. Try again in a moment.",
+  unproved_phrase:
+    "There is nothing on the server yet that this phrase opens. Open Plan on the device that made it, then try again.",
   unreachable: "The server cannot be reached. Check the connection and try again.",
   wrong_password: "The name or the password is wrong.",
   wrong_phrase: "This is not the phrase your items are encrypted with.",

@@ -6,7 +6,7 @@ import type { ErrorInfo, Progress, Status } from "@warren/client";
 import { describeAgo } from "../data/dates.js";
 
 export type Tone = "quiet" | "ok" | "busy" | "warn" | "bad";
-export type Remedy = "signUp" | "signIn" | "phrase" | "retry" | "export";
+export type Remedy = "signUp" | "signIn" | "phrase" | "begin" | "retry" | "export";
 
 export interface Standing {
   readonly tone: Tone;
@@ -121,6 +121,26 @@ function failed(error: ErrorInfo, status: Status): Standing {
         "Wrong recovery phrase",
         "The phrase on this device is not the one your items are encrypted with.",
         "phrase",
+      );
+    case "new_account":
+      return bad(
+        "Not synced yet",
+        "This account has no items yet. Say whether it is new, before anything is sent.",
+        "begin",
+      );
+    case "account_plain":
+      return bad(
+        "Not your account?",
+        "The server says that this account is not encrypted from end to end, but your items here " +
+          "are. Nothing was sent.",
+        "retry",
+      );
+    case "unproved_phrase":
+      return bad(
+        "Nothing opens yet",
+        "There is nothing on the server yet that your recovery phrase opens. Open Plan on the " +
+          "device that made it.",
+        "begin",
       );
     case "quota_exceeded":
       return bad(
