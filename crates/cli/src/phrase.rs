@@ -72,12 +72,14 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
 
 /// Makes a phrase for the file, unless it has one, and shows it this once.
 pub(crate) fn make(replica: &Replica, output: Output) -> anyhow::Result<Option<Phrase>> {
-    if replica.phrase()?.is_some() {
-        output
-            .line(format_args!("encrypted end to end already (`warren phrase` shows the phrase)"));
-        return Ok(None);
+    let was_there = replica.phrase()?.is_some();
+    let phrase = replica.make_phrase()?;
+    if !was_there {
+        return Ok(Some(phrase));
     }
-    Ok(Some(replica.make_phrase()?))
+    output.line(format_args!("encrypted end to end already (`warren phrase` shows the phrase)"));
+    tell_turning(replica, output)?;
+    Ok(None)
 }
 
 /// The words in six rows of four, as people copy them to paper.

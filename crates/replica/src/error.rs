@@ -218,8 +218,9 @@ pub enum PhraseError {
     Wrong,
     /// The server says that the account is in plain, and this file has a phrase.
     #[error(
-        "the server says that this account is not encrypted end to end, and this file is: another \
-         account has the phrase, or the server is not to be trusted. Nothing has been sent"
+        "the server says that this account is not encrypted end to end, and this file is: the phrase \
+         is another account's, or the server is not to be trusted. Nothing has been sent. If the \
+         server was restored from an old backup, `warren track FILE --all --e2ee` encrypts it again"
     )]
     AccountPlain,
     /// A phrase was typed in, and nothing has opened with it yet.

@@ -55,6 +55,7 @@ mod report;
 mod rules;
 mod settle;
 mod show;
+mod sign_in;
 mod stamp;
 mod state;
 mod status;

@@ -86,6 +86,10 @@ impl Replica {
     /// other devices need the phrase. If it is encrypted already, [`PhraseError::Sealed`].
     pub fn make_phrase(&self) -> Result<Phrase> {
         if let Some(known) = self.phrase()? {
+            if form::of_account(&self.db)? == Some(ContentForm::Plain) {
+                // Turned already, but the server was restored from a backup of before that.
+                self.transaction(|db| form::set_pending(db, &known, true))?;
+            }
             return Ok(known);
         }
         let phrase = Phrase::generate();

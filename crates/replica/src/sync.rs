@@ -10,9 +10,8 @@ mod turn;
 
 use bytes::Bytes;
 use crdt::{Change, ContentForm};
-use protocol::{ClientRequest, ClientResponse, ErrorCode, PullResponse, PushRequest};
 use protocol::{Device, Pulled, Pushed, Reconcile, Round, Step};
-use rusqlite::Connection;
+use protocol::{ErrorCode, PullResponse, PushRequest};
 
 use crate::adopt;
 use crate::devices::to_send;
@@ -66,47 +65,6 @@ pub struct SyncOptions<'a> {
 }
 
 impl Replica {
-    /// Registers this file as a device of an account, and remembers where; also again, after its
-    /// token was revoked.
-    pub async fn sign_in_async(
-        &self,
-        transport: &mut dyn AsyncTransport,
-        server: &str,
-        request: &ClientRequest,
-    ) -> Result<()> {
-        let registered = transport.register(None, request).await?;
-        self.transaction(|db| {
-            let before = (meta::get(db, Key::Server)?, meta::get(db, Key::Login)?);
-            if before != (Some(server.to_owned()), Some(request.login.clone())) {
-                // Another account's arrival numbers mean nothing to this one.
-                meta::set_number(db, Key::Cursor, 0)?;
-                form::forget(db)?;
-                log::mark_all_unsent(db)?;
-            }
-            form::note(db, registered.form.as_ref())?;
-            meta::set(db, Key::Server, server)?;
-            meta::set(db, Key::Login, request.login.as_str())?;
-            meta::set(db, Key::DeviceName, request.name.as_str())?;
-            remember(db, &registered)
-        })
-    }
-
-    /// The server that this file syncs with, if it was told once.
-    pub fn server(&self) -> Result<Option<String>> {
-        meta::get(&self.db, Key::Server)
-    }
-
-    /// This device's secret, if it is registered.
-    pub fn token(&self) -> Result<Option<String>> {
-        meta::get(&self.db, Key::Token)
-    }
-
-    /// Forgets this device's token. Server and account are kept: whoever signs in to the same again
-    /// goes on where this device was.
-    pub fn sign_out(&self) -> Result<()> {
-        self.transaction(|db| meta::set(db, Key::Token, None::<String>))
-    }
-
     /// Brings this file and the server to the same set of messages, and the tables to what it says.
     pub async fn sync_async(
         &self,
@@ -127,43 +85,13 @@ impl Replica {
             sent: 0,
             to_send: 0,
             renames: 0,
+            turns: 0,
             repeats: 0,
             options,
             report,
         };
         session.run().await
     }
-
-    /// A copy asks with its original's token for one of its own.
-    async fn enrol_copy(
-        &self,
-        transport: &mut dyn AsyncTransport,
-        report: &mut Report,
-    ) -> Result<()> {
-        if !meta::get::<bool>(&self.db, Key::Enrol)?.unwrap_or(false) {
-            return Ok(());
-        }
-        let token = meta::get::<String>(&self.db, Key::Token)?;
-        let name = meta::get::<String>(&self.db, Key::DeviceName)?.unwrap_or_default();
-        let registered = match token {
-            Some(token) => {
-                let name = format!("{name} (copy)");
-                let request = ClientRequest { login: String::new(), password: String::new(), name };
-                Some(transport.register(Some(&token), &request).await?)
-            }
-            None => None,
-        };
-        report.became_device = true;
-        self.transaction(|db| {
-            registered.map_or(Ok(()), |registered| remember(db, &registered))?;
-            meta::set(db, Key::Enrol, false)
-        })
-    }
-}
-
-fn remember(db: &Connection, registered: &ClientResponse) -> Result<()> {
-    meta::set(db, Key::ClientId, registered.client_id.as_str())?;
-    meta::set(db, Key::Token, registered.token.as_str())
 }
 
 struct Session<'a, 'o> {
@@ -176,6 +104,7 @@ struct Session<'a, 'o> {
     sent: u64,
     to_send: u64,
     renames: u32,
+    turns: u32,
     /// Messages of the pulls since the last comparison that were known here already.
     repeats: u64,
     report: Report,
@@ -340,9 +269,7 @@ impl Session<'_, '_> {
                 return self.replica.transaction(become_device);
             }
             Err(error @ Error::Refused { code: ErrorCode::FormMismatch, .. }) => {
-                // Settled by another device, this moment: the next pull says how.
-                self.replica.transaction(form::forget)?;
-                return Err(error);
+                return self.other_form(error, round).await;
             }
             Err(error) => return self.smaller_pages(error, Some(&page)),
             Ok(answer) => answer,

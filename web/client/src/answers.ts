@@ -80,7 +80,8 @@ function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
       if (again && account?.server === server && account.login === credentials.login) {
         return;
       }
-      await inTurns(turns, (mine) => file.signIn({ ...credentials, isNew: isNew || plain }, server, mine));
+      const registration = { ...credentials, isNew: isNew || plain };
+      await inTurns(turns, (mine) => file.signIn(registration, server, mine));
       stands();
     });
     syncing.mended();

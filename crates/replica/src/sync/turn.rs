@@ -15,6 +15,7 @@ use super::Session;
 use crate::error::{Error, PhraseError, Result};
 use crate::form::{self, Pending};
 use crate::meta::{self, Key};
+use crate::phrase;
 use crate::stamp;
 use crate::table::Table;
 
@@ -39,6 +40,21 @@ impl Session<'_, '_> {
         }
         let why = "other devices send faster than this one receives: try again".into();
         Err(Error::Unreachable(why))
+    }
+
+    /// A push was refused as not of the account's form, though the file is encrypted: the server
+    /// takes this device for one that reads the plain set, after a restored backup, say. It follows
+    /// again, once.
+    pub(super) async fn other_form(&mut self, refusal: Error, round: &mut Round) -> Result<()> {
+        let own = phrase::load(&self.replica.db)?;
+        // If another device has settled it this moment, the next pull says how.
+        self.replica.transaction(form::forget)?;
+        let Some(own) = own.filter(|_| self.turns == 0) else { return Err(refusal) };
+        self.turns += 1;
+        self.replica.transaction(|db| form::set_pending(db, &own, false))?;
+        self.turn().await?;
+        *round = Round::new();
+        Ok(())
     }
 
     async fn encrypt(&mut self, pending: &Pending) -> Result<()> {

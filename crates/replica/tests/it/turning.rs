@@ -78,6 +78,33 @@ fn a_device_that_was_behind_takes_the_rest_of_the_plain_set_first() {
     assert_eq!(rows(&a), expected);
 }
 
+#[test]
+fn a_server_that_was_restored_to_before_it_is_turned_again() {
+    let (a, b, mut server) = two();
+    a.sync(&mut server);
+    let backup = server.messages.clone();
+    let made = a.replica().make_phrase().unwrap();
+    a.sync(&mut server);
+    b.try_sync(&mut server, false).unwrap_err();
+    b.replica().set_phrase(&made).unwrap();
+    b.sync(&mut server);
+    a.sync(&mut server);
+
+    let form = Some(ContentForm::Plain);
+    let mut server = MemoryServer { messages: backup, form, ..MemoryServer::default() };
+    for device in [&a, &b] {
+        let error = device.try_sync(&mut server, false).unwrap_err();
+        assert_eq!(error.code(), "account_plain");
+    }
+    assert_eq!(*a.replica().make_phrase().unwrap().words(), *made.words());
+    for device in [&a, &b, &a] {
+        assert!(device.sync(&mut server).equal);
+    }
+    assert_eq!(rows(&a), ["1secret unsent b", "2secret b", "3secret unsent a"]);
+    assert_eq!(rows(&a), rows(&b));
+    assert!(!is_plain(&server.messages));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -36,7 +36,12 @@ export function NewAccountDialog({ onClose }: Closable): JSX.Element {
       </p>
       <Problem text={problemText(task.error)} />
       <div class="button-stack">
-        <button type="button" class="button button-primary" disabled={task.isBusy} onClick={encrypt}>
+        <button
+          type="button"
+          class="button button-primary"
+          disabled={task.isBusy}
+          onClick={encrypt}
+        >
           It is new: encrypt from end to end
         </button>
         <button type="button" class="button" disabled={task.isBusy} onClick={keepPlain}>

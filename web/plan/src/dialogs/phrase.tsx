@@ -108,7 +108,11 @@ export function EnterPhraseDialog({ onClose }: Closable): JSX.Element {
           <button type="button" class="button button-quiet" onClick={onClose}>
             Later
           </button>
-          <button type="submit" class="button button-primary" disabled={task.isBusy || wordsCount(words) === 0}>
+          <button
+            type="submit"
+            class="button button-primary"
+            disabled={task.isBusy || wordsCount(words) === 0}
+          >
             {task.isBusy ? "Checking…" : "Open my items"}
           </button>
         </div>

@@ -1,7 +1,7 @@
 /**
  * Asks for the recovery phrase when the server's items turn out to be encrypted with one that is
- * not here, and how an account without items is to begin: once each time, the pill says it from then
- * on.
+ * not here, and how an account without items is to begin: once each time, the pill says it from
+ * then on.
  */
 import type { Database } from "@warren/client";
 import { useEffect } from "preact/hooks";
