@@ -7,7 +7,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   account_exists:
     "There is an account with this name already. Sign in instead, or choose another name.",
   account_plain:
-    "The server says that this account is not encrypted from end to end, but your items here are. " +
+    "The server says that this account is not encrypted from end to end, but your items are. " +
     "Nothing was sent: check that this is your account.",
   already_sealed: "This device has another phrase already.",
   busy: "The server has a lot to do. Try again in a moment.",
@@ -35,8 +35,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   too_many_attempts: "Too many attempts. Wait a little, then try again.",
   unavailable: "The server is restarting, or its disk has failed. Try again in a moment.",
   unproved_phrase:
-    "There is nothing on the server yet that this phrase opens. Open Plan on the device that made " +
-    "it, then try again.",
+    "There is nothing on the server yet that this phrase opens. Open Plan on the device that " +
+    "made it, then try again.",
   unreachable: "The server cannot be reached. Check the connection and try again.",
   wrong_password: "The name or the password is wrong.",
   wrong_phrase: "This is not the phrase your items are encrypted with.",
