@@ -88,7 +88,8 @@ pub(crate) fn answers(bytes: &[u8]) {
         // An error is as good an end as any.
         drop(device.sync(&mut stranger));
     }
-    let mut honest = MemoryServer::default();
+    let form = Some(ContentForm::Plain);
+    let mut honest = MemoryServer { form, ..MemoryServer::default() };
     honest.now_ms.set(MORNING_MS);
     device.start_again();
     device.sync(&mut honest).expect("a device goes on with an honest server");

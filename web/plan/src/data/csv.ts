@@ -77,12 +77,17 @@ function plainEnd(source: string, start: number, separator: string): number {
 
 /** The separator that the first line has most of, quoted parts left out. */
 function separatorOf(source: string): string {
-  const line = (/^(?:"(?:[^"]|"")*"|[^"\r\n])*/.exec(source)?.[0] ?? "").replace(/"[^]*?"/g, "");
-  let best: string = SEPARATORS[0];
-  for (const separator of SEPARATORS) {
-    if (line.split(separator).length > line.split(best).length) best = separator;
+  const counts = new Map<string, number>(SEPARATORS.map((separator) => [separator, 0]));
+  let isQuoted = false;
+  for (const char of source) {
+    if (char === '"') isQuoted = !isQuoted;
+    if (isQuoted) continue;
+    if (char === "\n" || char === "\r") break;
+    const count = counts.get(char);
+    if (count !== undefined) counts.set(char, count + 1);
   }
-  return best;
+  const most = Math.max(...counts.values());
+  return SEPARATORS.find((separator) => counts.get(separator) === most) ?? SEPARATORS[0];
 }
 
 /** One text with commas and CRLF; fields are quoted only where they must be. */
