@@ -23,7 +23,7 @@ mod timestamp;
 mod window;
 
 pub use cell::{ColumnId, Row};
-pub use clock::{Clock, ClockError, DRIFT_MS_MAX};
+pub use clock::{Clock, DRIFT_MS_MAX};
 pub use declaration::{
     Action, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration, Reference,
 };

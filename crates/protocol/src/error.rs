@@ -49,7 +49,7 @@ codes! {
     AdminDisabled "admin_disabled" 403 false "The server was started without an operator's token (warren serve --admin-token-file).",
     Behind "behind" 409 false "The device has not pulled everything yet.",
     Busy "busy" 503 true "The vault's queue is full.",
-    ClockDrift "clock_drift" 422 false "A message is stamped more than five minutes ahead of the server's clock.",
+    ClockDrift "clock_drift" 422 false "A message is stamped more than five minutes ahead of the server's clock, and of what the vault holds.",
     DiskFull "disk_full" 507 true "The server's disk is full; nothing was stored.",
     FormMismatch "form_mismatch" 409 false "The account's messages are encrypted end to end with another key, or not at all; or the request's are not.",
     Internal "internal" 500 true "A fault of the server; its log says more.",

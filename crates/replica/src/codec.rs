@@ -63,6 +63,10 @@ impl Codec {
 
     /// What a message says.
     pub(crate) fn decode(&self, message: &Message) -> Result<Change, Refusal> {
+        if message.timestamp == Timestamp::ZERO {
+            // The state says "never" with it.
+            return Err(Refusal::Unreadable(DecodeError::Malformed));
+        }
         let content = &message.content;
         let Some(key) = &self.key else {
             if sealed_with(content).is_some() {

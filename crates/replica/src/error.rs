@@ -91,9 +91,6 @@ pub enum Error {
         /// What the change is of.
         row: String,
     },
-    /// The server's timestamps are too far ahead, or this device's clock ran away.
-    #[error(transparent)]
-    Clock(#[from] crdt::ClockError),
     /// A message in the file's own log cannot be read.
     #[error("message {timestamp} in the file cannot be read: {why}")]
     Damaged {
@@ -176,7 +173,6 @@ impl Error {
             Self::Unreachable(_) => "unreachable",
             Self::Intermediary { .. } => "intermediary",
             Self::ProxyLimit { .. } => "proxy_limit",
-            Self::Clock(_) => "clock_drift",
             Self::Damaged { .. } => "damaged",
             Self::NoConflict { .. } => "no_conflict",
             Self::AmbiguousConflict { .. } => "ambiguous",

@@ -2,19 +2,20 @@
 //!
 //! # Invariants
 //! - Each timestamp is in the log and in the fingerprint once, or in neither.
-//! - A message changes only while no server has it ([`rename_unsent`], [`encode_anew`]).
+//! - A message changes only while no server has it, or when all of them do (`log/rewrite.rs`).
 //! - Contents are as on the wire, sealed ones too: the fingerprint is over them.
 
-use std::collections::HashSet;
+mod rewrite;
 
 use bytes::Bytes;
-use crdt::{Change, Fingerprint, Message, Node, Timestamp};
+use crdt::{Change, Fingerprint, Message, Timestamp};
 use protocol::Item;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::codec::{Codec, Refusal};
 use crate::error::{Error, Result};
-use crate::{meta, state};
+
+pub(crate) use self::rewrite::{encode_anew, rename_unsent, restamp_unsent};
 
 /// How a message came into the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -338,75 +339,4 @@ pub(crate) fn unmerged_sealed_heads(db: &Connection) -> Result<Vec<Vec<u8>>> {
 /// Whether one of the messages that wait to be merged, of the oldest, is a change here.
 pub(crate) fn opens_waiting(db: &Connection, codec: &Codec) -> Result<bool> {
     Ok(unmerged_page(db)?.iter().any(|message| codec.decode(message).is_ok()))
-}
-
-/// Gives the unsent messages of node `old` the name of node `new`: the moment stays, the identity
-/// changes, and with it what a sealed content is bound to.
-///
-/// For a device that finds that it shares its node id with another, as copies of one file do.
-pub(crate) fn rename_unsent(db: &Connection, old: Node, new: Node) -> Result<()> {
-    let log = Log::open(db)?;
-    rewrite(db, "sent = 0 AND merged = 1", |message| {
-        let before = message.timestamp;
-        if before.node() != old {
-            return Ok(None);
-        }
-        let mut change = log.change(before)?;
-        let after = before.with_node(new);
-        // What it replaced is older, so if that was renamed, it has its new name by now.
-        let mut renamed = HashSet::new();
-        for seen in change.seen().filter(|seen| seen.node() == old) {
-            if content(db, seen.with_node(new))?.is_some() {
-                renamed.insert(seen);
-            }
-        }
-        change.rename_seen(|seen| if renamed.contains(&seen) { seen.with_node(new) } else { seen });
-        state::rename(db, &change, before, after)?;
-        Ok(Some(log.codec.encode(after, &change)))
-    })
-}
-
-/// Encodes every message anew that is a change, before another device has one of them in the new
-/// form; what was refused waits to be looked at again.
-pub(crate) fn encode_anew(db: &Connection, before: &Codec, after: &Codec) -> Result<()> {
-    rewrite(db, "merged = 1", |message| {
-        let damaged = |why: Refusal| Error::Damaged {
-            timestamp: message.timestamp.to_string(),
-            why: why.to_string(),
-        };
-        let change = before.decode(message).map_err(damaged)?;
-        Ok(Some(after.encode(message.timestamp, &change)))
-    })?;
-    rewrite(db, "merged = 0", |message| {
-        let change = before.decode(message).ok();
-        Ok(change.map(|change| after.encode(message.timestamp, &change)))
-    })?;
-    let sql = format!("UPDATE warren_message SET merged = {WAITING} WHERE merged = {REFUSED}");
-    db.execute(&sql, [])?;
-    Ok(())
-}
-
-/// Replaces messages by others, keeping the fingerprint; in order of time.
-fn rewrite(
-    db: &Connection,
-    which: &str,
-    mut another: impl FnMut(&Message) -> Result<Option<Message>>,
-) -> Result<()> {
-    let mut total = meta::fingerprint(db)?;
-    let sql = "UPDATE warren_message SET timestamp = ?2, content = ?3 WHERE timestamp = ?1";
-    let mut update = db.prepare_cached(sql)?;
-    let mut last = None;
-    loop {
-        let messages = page(db, which, last, TOGETHER_COUNT_MAX, TOGETHER_BYTES_MAX)?;
-        let Some(newest) = messages.last() else { break };
-        last = Some(newest.timestamp);
-        for message in &messages {
-            let Some(other) = another(message)? else { continue };
-            let (before, after) = (message.timestamp.to_bytes(), other.timestamp.to_bytes());
-            update.execute((before, after, &other.content[..]))?;
-            total -= Fingerprint::of(message.timestamp, &message.content);
-            total += Fingerprint::of(other.timestamp, &other.content);
-        }
-    }
-    meta::set_fingerprint(db, &total)
 }

@@ -4,22 +4,22 @@
 //! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of
 //! constraints.
 
-use crdt::{Change, Clock, ColumnId, DRIFT_MS_MAX, Row, Timestamp};
+use crdt::{Change, ColumnId, Row, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::Result;
 use crate::meta;
 use crate::report::Refused;
-use crate::stamp::Now;
 use crate::state::{self, Names, RowId};
 use crate::{declaration, form, log};
 
 /// Merges everything in the log that the state does not have yet; returns what cannot be.
-pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) -> Result<Refused> {
+pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Refused> {
     let mut names = Names::new(db)?;
     let mut refused = Refused::default();
-    let (mut count, mut newest) = (0, Timestamp::ZERO);
-    let ahead_ms = now.ms().saturating_add(DRIFT_MS_MAX);
+    // What is stamped from here on sorts after everything that was merged.
+    let mut clock = meta::clock(db)?;
+    let mut count = 0;
     loop {
         let messages = log::unmerged_page(db)?;
         let Some(last) = messages.last() else { break };
@@ -28,10 +28,7 @@ pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) ->
             match names.log.decode(message) {
                 Ok(change) => {
                     merge_one(&mut names, timestamp, change)?;
-                    // What a server with a wrong clock let through does not drag this clock along.
-                    if timestamp.millis() <= ahead_ms {
-                        newest = newest.max(timestamp);
-                    }
+                    clock.receive(timestamp);
                 }
                 Err(refusal) => {
                     log::refuse(db, timestamp)?;
@@ -46,18 +43,8 @@ pub(crate) fn merge(db: &Connection, now: Now, mut progress: impl FnMut(u64)) ->
     if count > refused.count() {
         form::prove(db)?;
     }
-    receive(db, newest, now)?;
+    meta::set_clock(db, &clock)?;
     Ok(refused)
-}
-
-/// What is stamped from here on sorts after everything that was merged.
-fn receive(db: &Connection, newest: Timestamp, now: Now) -> Result<()> {
-    let mut clock: Clock = meta::clock(db)?;
-    if newest > clock.last() {
-        clock.receive(newest, now.ms())?;
-        meta::set_clock(db, &clock)?;
-    }
-    Ok(())
 }
 
 fn merge_one(names: &mut Names<'_>, timestamp: Timestamp, change: Change) -> Result<()> {

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crdt::{Cell, Change, Clock, ClockError, Fingerprint, Row, Timestamp, Value};
+use crdt::{Cell, Change, Clock, Fingerprint, Row, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
 
 use crate::declaration;
@@ -160,21 +160,11 @@ impl<'a> Stamper<'a> {
                 None => last.delete(index, capture.table, &noted.key),
             };
             if let Some(change) = change {
-                let timestamp = self.next_timestamp(self.now.correct(noted.at_ms))?;
+                let timestamp = self.clock.send(self.now.correct(noted.at_ms));
                 self.add(timestamp, change, &id)?;
             }
         }
         Ok(())
-    }
-
-    /// A reading for a change made at `at_ms`. A millisecond with more than 65,536 changes, as a
-    /// bulk statement makes, runs over into the next one.
-    fn next_timestamp(&mut self, at_ms: u64) -> Result<Timestamp> {
-        let now_ms = self.now.ms();
-        match self.clock.send(at_ms, now_ms) {
-            Err(ClockError::Overflow { millis }) => Ok(self.clock.send(millis + 1, now_ms)?),
-            reading => Ok(reading?),
-        }
     }
 
     fn add(&mut self, timestamp: Timestamp, mut change: Change, id: &RowId) -> Result<()> {
@@ -182,19 +172,29 @@ impl<'a> Stamper<'a> {
         let exception = self.exceptions.remove(id);
         self.note_seen(&mut change, &row, exception, id.table);
         self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
+        let mut wins = true;
         match &change {
             Change::Write { cells, .. } => {
                 row.write(timestamp);
+                wins = row.is_live();
                 let columns = &self.tables[&id.table].table.columns;
                 for cell in cells {
                     let column = columns.iter().find(|column| column.name == cell.column);
-                    row.write_cell(column.expect("read from these columns").id, timestamp);
+                    let column = column.expect("read from these columns").id;
+                    wins &= row.write_cell(column, timestamp);
                 }
             }
-            Change::Delete { .. } => row.delete(timestamp),
+            Change::Delete { .. } => {
+                row.delete(timestamp);
+                wins = !row.is_live();
+            }
             Change::Schema { .. } => {}
         }
         state::save(self.db, id, &row)?;
+        if !wins {
+            // What the clock does not follow is newer: the table shows what it should not.
+            state::unsettle(self.db, id, true)?;
+        }
         if self.has_references {
             state::unsettle(self.db, id, false)?;
         }
@@ -238,7 +238,7 @@ impl<'a> Stamper<'a> {
             let Some(declared) = Declared::read(self.db, &table)? else { continue };
             let declaration = declaration::read(self.db, &declared)?;
             if declaration::newest(&self.log, id)?.as_ref() != Some(&declaration) {
-                let timestamp = self.next_timestamp(self.now.ms())?;
+                let timestamp = self.clock.send(self.now.ms());
                 let mut names = Names::new(self.db)?;
                 declaration::note(&mut names, &table, timestamp, &declaration)?;
                 let change = Change::Schema { table, declaration };

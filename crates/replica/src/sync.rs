@@ -86,6 +86,10 @@ impl Replica {
             to_send: 0,
             renames: 0,
             turns: 0,
+            restamps: 0,
+            server_ms: 0,
+            off_ms: 0,
+            off_before: meta::get(&self.db, Key::ClockOff)?,
             repeats: 0,
             options,
             report,
@@ -105,6 +109,12 @@ struct Session<'a, 'o> {
     to_send: u64,
     renames: u32,
     turns: u32,
+    restamps: u32,
+    /// The server's clock, as the last answer said.
+    server_ms: u64,
+    /// What that was minus the device's, and what the sync before found.
+    off_ms: i64,
+    off_before: Option<i64>,
     /// Messages of the pulls since the last comparison that were known here already.
     repeats: u64,
     report: Report,
@@ -235,10 +245,15 @@ impl Session<'_, '_> {
         })
     }
 
+    /// The server's clock is a hint: it counts if the sync before has found the same difference.
     fn compare_clocks(&mut self, server_ms: u64) {
         let device_ms = (self.options.now_ms)();
         let off = server_ms.cast_signed().saturating_sub(device_ms.cast_signed());
-        let offset_ms = if off.unsigned_abs() > CLOCK_OFF_MS_MAX { off } else { 0 };
+        let confirms = |before: i64| off.abs_diff(before) <= CLOCK_OFF_MS_MAX;
+        let counts = off.unsigned_abs() > CLOCK_OFF_MS_MAX && self.off_before.is_some_and(confirms);
+        let offset_ms = if counts { off } else { 0 };
+        self.off_ms = off;
+        self.server_ms = server_ms;
         self.report.clock_off_ms = offset_ms;
         self.now = Now { device_ms, offset_ms };
     }
@@ -267,6 +282,11 @@ impl Session<'_, '_> {
                 self.renames += 1;
                 self.report.became_device = true;
                 return self.replica.transaction(become_device);
+            }
+            Err(Error::Refused { code: ErrorCode::ClockDrift, .. }) if self.restamps == 0 => {
+                self.restamps += 1;
+                let server_ms = self.server_ms;
+                return self.replica.transaction(|db| log::restamp_unsent(db, server_ms));
             }
             Err(error @ Error::Refused { code: ErrorCode::FormMismatch, .. }) => {
                 return self.other_form(error, round).await;
@@ -328,10 +348,12 @@ impl Session<'_, '_> {
         let adopting = self.options.adopt || is_clone;
         let report = &mut self.report;
         let progress = &mut self.options.progress;
+        let off_ms = self.off_ms;
         self.replica.transaction(|db| {
+            meta::set(db, Key::ClockOff, off_ms)?;
             form::check(db)?;
             stamp::stamp(db, &Table::all(db)?, now)?;
-            let refused = merge::merge(db, now, |done| progress(Progress::Applied(done)))?;
+            let refused = merge::merge(db, |done| progress(Progress::Applied(done)))?;
             report.refused.add_all(refused);
             if adopting {
                 let adopted = adopt::adopt(db)?;

@@ -23,6 +23,7 @@ mod client;
 mod data_lock;
 mod error;
 mod gateway;
+mod newest;
 mod reconcile;
 
 mod postgres;
@@ -39,6 +40,7 @@ pub use gateway::{
     Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, RepairRecord, WholeBlob,
 };
 
+pub use newest::newest;
 pub use postgres::{Postgres, plproxy_sql, schema_sql};
 pub use reconcile::{Claim, Finding, Holds, reconcile};
 pub use sqlite::{APPLICATION_ID, FileSizes, Files, VaultDamage};

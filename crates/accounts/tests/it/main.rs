@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 mod children;
 mod devices;
+mod forms;
 mod passwords;
 mod secrets;
 mod survey;

@@ -242,7 +242,6 @@ fn is_final(error: &Error) -> bool {
     match error {
         // A full account may be given more room, and clocks are set right.
         Error::Refused { code: ErrorCode::QuotaExceeded | ErrorCode::ClockDrift, .. }
-        | Error::Clock(_)
         | Error::Intermediary { .. }
         | Error::Unreachable(_) => false,
         // A server of before has no events; it is asked instead.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{Device, MORNING_MS, MemoryServer};
 
 const SCHEMA: &str = "
     CREATE TABLE artist (id INTEGER PRIMARY KEY, name TEXT NOT NULL, note TEXT);
@@ -19,6 +19,7 @@ const SCHEMA: &str = "
 enum Step {
     Write { device: usize, sql: String },
     Skew { device: usize, ms: i64 },
+    ServerSkew { ms: i64 },
     Sync { device: usize, lose: bool },
 }
 
@@ -46,10 +47,23 @@ fn any_write() -> impl Strategy<Value = String> {
     ]
 }
 
+const YEAR_MS: i64 = 365 * 86_400_000;
+
+/// How far a clock that is set goes: minutes, days, or twenty years back to ten ahead.
+fn any_jump() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        -600_000i64..600_000,
+        -9 * 86_400_000i64..9 * 86_400_000,
+        -20 * YEAR_MS..10 * YEAR_MS
+    ]
+}
+
 fn any_step(devices: usize) -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0..devices, any_write()).prop_map(|(device, sql)| Step::Write { device, sql }),
         1 => (0..devices, -100_000i64..100_000).prop_map(|(device, ms)| Step::Skew { device, ms }),
+        1 => (0..devices, any_jump()).prop_map(|(device, ms)| Step::Skew { device, ms }),
+        1 => any_jump().prop_map(|ms| Step::ServerSkew { ms }),
         2 => (0..devices, prop::bool::weighted(0.2)).prop_map(|(device, lose)| Step::Sync { device, lose }),
     ]
 }
@@ -64,6 +78,9 @@ fn check(count: usize, steps: &[Step], last_order: &[usize]) {
             Step::Skew { device, ms } => {
                 devices[*device].clock_ms = devices[*device].clock_ms.saturating_add_signed(*ms);
             }
+            Step::ServerSkew { ms } => {
+                server.now_ms.set(MORNING_MS.saturating_add_signed(*ms));
+            }
             Step::Sync { device, lose } => {
                 server.lose_answer = lose.then_some(server.requests + 1);
                 drop(devices[*device].try_sync(&mut server, false));
@@ -71,6 +88,8 @@ fn check(count: usize, steps: &[Step], last_order: &[usize]) {
             }
         }
     }
+    // The server's clock is right again; those of the devices stay as they are.
+    server.now_ms.set(MORNING_MS + 20_000);
     for device in last_order.iter().chain(last_order) {
         devices[*device].sync(&mut server);
     }

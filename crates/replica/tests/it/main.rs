@@ -5,6 +5,7 @@
 
 mod capture;
 mod chinook;
+mod clocks;
 mod conflicts;
 mod converge;
 mod copies;

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use crdt::{ContentForm, Fingerprint, Message};
 use protocol::{
-    Claim, ClientRequest, ClientResponse, EncryptRequest, ErrorCode, Finding, Item, Part,
-    PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+    Claim, ClientRequest, ClientResponse, DRIFT_MS_MAX, EncryptRequest, ErrorCode, Finding, Item,
+    Part, PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use replica::{Error, PageStream, Pull, Result, Transport};
 
@@ -56,6 +56,19 @@ impl MemoryServer {
             form: self.form.map(Into::into),
         };
         self.answer(answer)
+    }
+
+    /// As `docs/formats/1-timestamp.md` has it.
+    fn check_drift(&self, request: &PushRequest) -> Result<()> {
+        let sent = request.messages.iter().cloned().map(|m| Message::try_from(m).unwrap());
+        let latest_ms = sent.map(|message| message.timestamp.millis()).max().unwrap_or(0);
+        let newest = self.messages.iter().map(|message| message.timestamp.millis()).max();
+        let follows = newest.map_or(0, |newest| newest + request.messages.len() as u64);
+        if latest_ms <= follows.max(self.now_ms.get() + DRIFT_MS_MAX) {
+            Ok(())
+        } else {
+            refused(ErrorCode::ClockDrift)
+        }
     }
 
     fn check_count(&self, count: usize) -> Result<()> {
@@ -122,6 +135,7 @@ impl Transport for MemoryServer {
         if *self.form.get_or_insert(form) != form || is_in_plain {
             return refused(ErrorCode::FormMismatch);
         }
+        self.check_drift(request)?;
         let known: BTreeMap<_, _> =
             self.messages.iter().map(|m| (m.timestamp, m.content.clone())).collect();
         let mut new = Vec::new();

@@ -14,7 +14,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use crdt::{ContentForm, Node};
+use crdt::{ContentForm, Node, Timestamp};
 use protocol::{DRIFT_MS_MAX, ErrorCode, Message, PullResponse, PushRequest, PushResponse};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -90,9 +90,10 @@ async fn push(
     let now_ms = clock::now_ms();
     let messages_count_max = app.config.messages_count_max;
     // The room is kept until everything is stored.
-    let decode = move || decode(body, messages_count_max, now_ms);
+    let decode = move || decode(body, messages_count_max);
     let (form, batch, _room) = blocking(decode).await?;
     encryption::check_before(&app, &device, form, batch.is_empty()).await?;
+    check_drift(&device, &batch, now_ms).await?;
     let seen = Seen { unsent, ..device.seen(now_ms) };
     let Device { session, vault, .. } = &device;
     let stored = vault.store(batch, app.quota(session), Some(seen)).await?;
@@ -108,16 +109,12 @@ async fn push(
 }
 
 /// Everything that takes the processor's time, not the disk's.
-fn decode(
-    body: RawBody,
-    messages_count_max: usize,
-    now_ms: u64,
-) -> Result<(ContentForm, Batch, Room), Refusal> {
+fn decode(body: RawBody, messages_count_max: usize) -> Result<(ContentForm, Batch, Room), Refusal> {
     body.check_count(messages_count_max, "messages")?;
     let (request, room): (PushRequest, _) = body.decode()?;
     check_count(request.messages.len(), messages_count_max, "messages")?;
     let form = encryption::form_of(&request.key_id)?;
-    let checked = request.messages.into_iter().map(|message| check(message, now_ms));
+    let checked = request.messages.into_iter().map(check);
     Ok((form, Batch::new(checked.collect::<Result<_, _>>()?)?, room))
 }
 
@@ -128,13 +125,23 @@ fn check_unsent(unsent: Option<u64>) -> Result<(), Refusal> {
     Err(Refusal::new(ErrorCode::Malformed, format!("unsent is at most {UNSENT_COUNT_MAX}")))
 }
 
-fn check(message: Message, now_ms: u64) -> Result<crdt::Message, Refusal> {
-    let message = crdt::Message::try_from(message);
-    let message = message.or(Err(Refusal::of(ErrorCode::InvalidTimestamp)))?;
-    if message.timestamp.millis().saturating_sub(now_ms) > DRIFT_MS_MAX {
-        return Err(Refusal::of(ErrorCode::ClockDrift));
+fn check(message: Message) -> Result<crdt::Message, Refusal> {
+    let message = crdt::Message::try_from(message).ok();
+    let message = message.filter(|message| message.timestamp != Timestamp::ZERO);
+    message.ok_or_else(|| Refusal::of(ErrorCode::InvalidTimestamp))
+}
+
+/// Refuses what is further ahead than this clock and the vault's newest message explain: whatever
+/// was accepted once can be followed (`docs/formats/1-timestamp.md`).
+async fn check_drift(device: &Device, batch: &Batch, now_ms: u64) -> Result<(), Refusal> {
+    let latest_ms = batch.timestamps().map(Timestamp::millis).max().unwrap_or(0);
+    if latest_ms <= now_ms.saturating_add(DRIFT_MS_MAX) {
+        return Ok(());
     }
-    Ok(message)
+    let newest = sync_store::newest(device.vault.as_ref()).await?;
+    let count = batch.timestamps().count() as u64;
+    let may_follow = newest.is_some_and(|newest| latest_ms <= newest.millis() + count);
+    if may_follow { Ok(()) } else { Err(Refusal::of(ErrorCode::ClockDrift)) }
 }
 
 #[derive(Deserialize, IntoParams)]

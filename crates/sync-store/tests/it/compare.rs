@@ -82,6 +82,18 @@ pub(crate) async fn messages_of_one_moment_stay_together(bed: &Bed) {
     assert_eq!(parts[0].end, messages[40].timestamp.moment());
 }
 
+pub(crate) async fn the_newest_message_is_found_among_many(bed: &Bed) {
+    let vault = bed.vault();
+    assert_eq!(sync_store::newest(vault.as_ref()).await.unwrap(), None);
+    // More than one part, in one window and in the next.
+    for (start, count) in [(0, 1), (1, 2_100), (Window(3).moments().start >> 16, 1)] {
+        let messages: Vec<_> = (start..start + count).map(|n| message(n, "content")).collect();
+        store(&vault, messages).await.unwrap();
+        let newest = sync_store::newest(vault.as_ref()).await.unwrap();
+        assert_eq!(newest, Some(message(start + count - 1, "").timestamp));
+    }
+}
+
 pub(crate) async fn items_are_those_of_their_ranges(bed: &Bed) {
     let messages = spread();
     let vault = vault_with(bed, &messages).await;

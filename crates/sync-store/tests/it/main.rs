@@ -65,6 +65,7 @@ macro_rules! suite {
                 parts_are_cut_by_count_and_add_up,
                 messages_of_one_moment_stay_together,
                 items_are_those_of_their_ranges,
+                the_newest_message_is_found_among_many,
                 a_rebuilt_vault_is_as_it_was,
             ],
             gateway: [

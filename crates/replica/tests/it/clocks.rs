@@ -1,0 +1,116 @@
+//! Clocks that are wrong, of devices and of the server: nothing waits, nothing splits.
+
+use crdt::{Cell, Change, Message, Node, Timestamp, Value};
+
+use crate::support::{Device, MORNING_MS, MemoryServer};
+
+const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)";
+const DAY_MS: u64 = 86_400_000;
+const YEAR_MS: u64 = 365 * DAY_MS;
+
+fn values(device: &Device) -> Vec<String> {
+    device.texts("SELECT id || v FROM t ORDER BY id")
+}
+
+/// A row of another device, under a timestamp of the test's choice.
+fn row(timestamp: Timestamp, id: i64, v: &str) -> Message {
+    let cells = vec![Cell::new("v", Value::Text(v.into()))];
+    let (table, key) = ("t".into(), vec![Value::Integer(id)]);
+    let content = Change::Write { table, key, cells, deleted: None }.encode();
+    Message { timestamp, content }
+}
+
+#[test]
+fn a_server_that_was_years_off_once_splits_nobody_and_stops_nobody() {
+    for ahead_ms in [-20 * YEAR_MS.cast_signed(), 400_000, 10 * YEAR_MS.cast_signed()] {
+        let mut server = MemoryServer::default();
+        let mut devices = [0, 1, 2].map(|_| Device::tracked(SCHEMA, &mut server));
+        devices[0].write("INSERT INTO t VALUES (1, 'first')").unwrap();
+        server.now_ms.set(MORNING_MS.saturating_add_signed(ahead_ms));
+        devices[0].sync(&mut server);
+        devices[1].sync(&mut server);
+        devices[1].write("UPDATE t SET v = 'while wrong'").unwrap();
+        devices[1].sync(&mut server);
+        devices[2].sync(&mut server);
+        server.now_ms.set(MORNING_MS + 10_000);
+        devices[2].write("UPDATE t SET v = 'edited after'").unwrap();
+        for device in [2, 0, 1] {
+            assert!(devices[device].sync(&mut server).equal, "{ahead_ms}");
+        }
+        devices[0].write("INSERT INTO t VALUES (2, 'goes on')").unwrap();
+        for device in [0, 1, 2] {
+            assert!(devices[device].sync(&mut server).equal);
+        }
+        for device in &devices {
+            assert_eq!(values(device), ["1edited after", "2goes on"], "{ahead_ms}");
+        }
+    }
+}
+
+#[test]
+fn what_the_server_refuses_as_too_far_ahead_is_stamped_again_in_its_order() {
+    let mut server = MemoryServer::default();
+    let mut wrong = Device::tracked(SCHEMA, &mut server);
+    let mut right = Device::tracked(SCHEMA, &mut server);
+    wrong.clock_ms += 3 * YEAR_MS;
+    wrong.write("INSERT INTO t VALUES (1, 'a'), (2, 'b')").unwrap();
+    wrong.write("UPDATE t SET v = 'c' WHERE id = 1").unwrap();
+    wrong.write("DELETE FROM t WHERE id = 2").unwrap();
+    assert!(wrong.sync(&mut server).equal);
+    right.sync(&mut server);
+    right.clock_ms = MORNING_MS + 12_000;
+    right.write("UPDATE t SET v = 'd' WHERE id = 1").unwrap();
+    server.now_ms.set(MORNING_MS + 12_000);
+    right.sync(&mut server);
+    wrong.sync(&mut server);
+    for device in [&wrong, &right] {
+        assert_eq!(values(device), ["1d"], "the clock stepped back");
+    }
+    let latest = server.messages.iter().map(|message| message.timestamp.millis()).max();
+    assert!(latest < Some(MORNING_MS + 400_000));
+}
+
+#[test]
+fn a_full_counter_and_the_ends_of_time_stop_nobody() {
+    let last = Timestamp::new(Timestamp::MILLIS_MAX, u16::MAX, Node(u64::MAX)).unwrap();
+    let full = Timestamp::new(MORNING_MS + 299_000, u16::MAX, Node(9)).unwrap();
+    for timestamp in [Timestamp::ZERO, full, last] {
+        let mut server = MemoryServer::default();
+        let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+        devices[0].write("INSERT INTO t VALUES (2, 'mine')").unwrap();
+        devices[0].sync(&mut server);
+        server.messages.push(row(timestamp, 1, "strange"));
+        for device in &devices {
+            device.sync(&mut server);
+        }
+        for (number, device) in devices.iter_mut().enumerate() {
+            device.write(&format!("INSERT INTO t VALUES (1{number}, 'own')")).unwrap();
+            // What nobody can be later than stays.
+            device.write("UPDATE t SET v = 'edited' WHERE id = 1").unwrap();
+            assert!(device.sync(&mut server).equal, "{timestamp}");
+        }
+        assert!(devices[0].sync(&mut server).equal);
+        assert_eq!(values(&devices[0]), values(&devices[1]), "{timestamp}");
+        let shown = values(&devices[0]);
+        let expected = if timestamp == last { "1strange" } else { "1edited" };
+        assert_eq!(shown.contains(&expected.to_owned()), timestamp != Timestamp::ZERO, "{shown:?}");
+    }
+}
+
+#[test]
+fn two_servers_in_turn_with_clocks_that_disagree() {
+    let (mut ahead, mut behind) = (MemoryServer::default(), MemoryServer::default());
+    let mut device = Device::tracked(SCHEMA, &mut ahead);
+    let other = Device::tracked(SCHEMA, &mut ahead);
+    ahead.now_ms.set(MORNING_MS + 5 * YEAR_MS);
+    behind.now_ms.set(MORNING_MS - 5 * YEAR_MS);
+    for round in 0..4 {
+        device.clock_ms += 1_000;
+        device.write(&format!("INSERT OR REPLACE INTO t VALUES (1, 'round {round}')")).unwrap();
+        device.sync(&mut ahead);
+        device.sync(&mut behind);
+    }
+    other.sync(&mut ahead);
+    assert_eq!(values(&other), ["1round 3"]);
+    assert_eq!(values(&device), ["1round 3"]);
+}
