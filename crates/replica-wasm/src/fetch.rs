@@ -5,6 +5,7 @@
 //!   each request and taken again before its answer is looked at.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use js_sys::{Array, Function, Promise, Uint8Array};
 use prost::Message;
 use protocol::{
@@ -18,15 +19,14 @@ use replica::{
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{
-    AbortSignal, Headers, ReadableStreamDefaultReader, ReadableStreamReadResult, RequestInit,
-    Response,
-};
+use web_sys::{AbortSignal, Headers, ReadableStreamReadResult, RequestInit, Response};
 
 /// For one request and its answer, whatever the size of the page.
 const REQUEST_TIMEOUT_MS: i32 = 120_000;
 /// Between two pieces of a stream.
 const READ_TIMEOUT_MS: i32 = 60_000;
+/// As a page of a stream.
+const PIECE_BYTES_MAX: u32 = 256 << 10;
 
 #[wasm_bindgen]
 extern "C" {
@@ -36,6 +36,18 @@ extern "C" {
     fn set_timeout(callback: &JsValue, ms: i32) -> JsValue;
     #[wasm_bindgen(js_name = clearTimeout)]
     fn clear_timeout(timeout: &JsValue);
+
+    /// A `ReadableStream`.
+    type Stream;
+    #[wasm_bindgen(method, catch, js_name = getReader)]
+    fn reader(this: &Stream, options: &JsValue) -> Result<Reader, JsValue>;
+    /// One that reads into the memory that it is given and takes, or, where browsers cannot do that
+    /// with a response, one that makes its own.
+    type Reader;
+    #[wasm_bindgen(method)]
+    fn read(this: &Reader, memory: &Uint8Array) -> Promise;
+    #[wasm_bindgen(method)]
+    fn cancel(this: &Reader) -> Promise;
 
     /// Whose turn on the connection it is: `take` and `give` of the worker's queue.
     #[derive(Clone)]
@@ -82,7 +94,8 @@ impl Fetch {
         self.turns.give();
         let answer = self.bytes(path, token, body).await;
         self.take_turn().await?;
-        T::decode(&answer?[..])
+        // Messages are parts of these bytes, and no copies.
+        T::decode(Bytes::from(answer?))
             .map_err(|source| Error::Unreachable(format!("its answer: {source}")))
     }
 
@@ -180,24 +193,35 @@ fn unreachable(error: &JsValue) -> Error {
 
 /// A body, piece by piece.
 struct Pieces {
-    reader: ReadableStreamDefaultReader,
+    reader: Reader,
+    /// Where the next piece goes. Pieces with memory of their own wait for the collector, which lets
+    /// a hundred megabytes of them come together.
+    memory: Uint8Array,
     timeout_ms: i32,
 }
 
 impl Pieces {
     fn of(response: &Response, timeout_ms: i32) -> Result<Self> {
         let body = response.body().ok_or_else(|| Error::Unreachable("it has no body".into()))?;
-        Ok(Self { reader: body.get_reader().unchecked_into(), timeout_ms })
+        let stream: Stream = body.unchecked_into();
+        let options = js_sys::Object::new();
+        let is_set = js_sys::Reflect::set(&options, &"mode".into(), &"byob".into());
+        is_set.map_err(|error| unreachable(&error))?;
+        let reader = stream.reader(&options).or_else(|_| stream.reader(&JsValue::UNDEFINED));
+        let reader = reader.map_err(|error| unreachable(&error))?;
+        Ok(Self { reader, memory: Uint8Array::new_with_length(PIECE_BYTES_MAX), timeout_ms })
     }
 
     async fn next(&mut self) -> Result<Option<Vec<u8>>> {
-        let read = within(self.timeout_ms, &self.reader.read()).await;
+        let read = within(self.timeout_ms, &self.reader.read(&self.memory)).await;
         let read: ReadableStreamReadResult =
             read.map_err(|error| unreachable(&error))?.unchecked_into();
         if read.get_done().unwrap_or(false) {
             return Ok(None);
         }
-        Ok(Some(Uint8Array::new(&read.get_value()).to_vec()))
+        let piece: Uint8Array = read.get_value().unchecked_into();
+        self.memory = Uint8Array::new(&piece.buffer());
+        Ok(Some(piece.to_vec()))
     }
 }
 
