@@ -17,6 +17,8 @@
  *   was told to expect it. That includes whatever the content security policy refuses.
  */
 import assert from "node:assert/strict";
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
 import { after, afterEach, before } from "node:test";
 import {
   chromium,
@@ -52,6 +54,11 @@ export interface BedOptions {
 export interface Bed {
   readonly server: Server;
   device(options?: BrowserContextOptions): Promise<Device>;
+  /**
+   * A device whose files are on the disk, as a user's are; those of {@link device} are in its
+   * browser's memory. It is a browser of its own, and takes longer to start.
+   */
+  deviceOnDisk(): Promise<Device>;
 }
 
 export interface Device {
@@ -72,10 +79,16 @@ export function bed(options: BedOptions = {}): Bed {
   let server: Server | undefined;
   let browser: Browser | undefined;
   const devices: Kept[] = [];
+  const start = { executablePath: findBrowser(chromium), args: FLAGS };
+  const keep = (context: BrowserContext): Device => {
+    const device = toDevice(context, () => started(server).address);
+    devices.push(device);
+    return device;
+  };
 
   before(async () => {
     server = await startServer(options.serve);
-    browser = await chromium.launch({ executablePath: findBrowser(chromium), args: FLAGS });
+    browser = await chromium.launch(start);
   });
   afterEach(async () => {
     const ended = devices.splice(0);
@@ -91,11 +104,10 @@ export function bed(options: BedOptions = {}): Bed {
     get server() {
       return started(server);
     },
-    device: async (contextOptions) => {
-      const context = await started(browser).newContext(contextOptions);
-      const device = toDevice(context, () => started(server).address);
-      devices.push(device);
-      return device;
+    device: async (contextOptions) => keep(await started(browser).newContext(contextOptions)),
+    deviceOnDisk: async () => {
+      const profile = await mkdtemp(join(started(server).folder, "profile-"));
+      return keep(await chromium.launchPersistentContext(profile, start));
     },
   };
 }

@@ -39,8 +39,8 @@ export const SCHEMA = "CREATE TABLE item (id TEXT PRIMARY KEY, name TEXT)";
 
 export interface Site {
   readonly address: string;
-  /** All that went to the API or came from it while the test ran. */
-  readonly traffic: Buffer[];
+  /** What goes to the API and comes from it, once there is a list for it. */
+  traffic?: Buffer[];
   /** Whether the API is away. */
   isAway: boolean;
   /** A tab with the page. */
@@ -51,18 +51,16 @@ export interface Site {
 
 /** Registers the hooks of a site beside the bed's; `script` is the page's module. */
 export function site(here: Bed, script: { readonly text: string } = { text: REACHABLE }): Site {
-  const traffic: Buffer[] = [];
   let address = "";
-  const it = {
-    traffic,
+  const it: Site = {
     isAway: false,
     get address() {
       return address;
     },
-    async open(device: Device) {
+    async open(device) {
       return device.open(address);
     },
-    async openDatabase(device: Device, options: Partial<OpenOptions> = {}) {
+    async openDatabase(device, options = {}) {
       const page = await device.open(address);
       await until(page, () => "warren" in globalThis);
       await page.evaluate(openHere, { name: "plan", schema: SCHEMA, track: ["item"], ...options });
@@ -76,7 +74,7 @@ export function site(here: Bed, script: { readonly text: string } = { text: REAC
     } else if (it.isAway) {
       answer.destroy();
     } else {
-      pass(here.server.address, asked, answer, traffic);
+      pass(here.server.address, asked, answer, it.traffic);
     }
   });
   before(async () => {
@@ -113,17 +111,22 @@ async function serve(path: string, script: string, answer: ServerResponse): Prom
   }
 }
 
-function pass(to: string, asked: IncomingMessage, answer: ServerResponse, seen: Buffer[]): void {
+function pass(
+  to: string,
+  asked: IncomingMessage,
+  answer: ServerResponse,
+  seen: Buffer[] | undefined,
+): void {
   const { method, headers } = asked;
   // So that what is seen can be read.
   delete headers["accept-encoding"];
   const onward = request(to + (asked.url ?? ""), { method, headers }, (back) => {
     answer.writeHead(back.statusCode ?? 502, back.headers);
-    back.on("data", (piece: Buffer) => seen.push(piece));
+    back.on("data", (piece: Buffer) => seen?.push(piece));
     back.on("error", () => answer.destroy());
     back.pipe(answer);
   });
-  asked.on("data", (piece: Buffer) => seen.push(piece));
+  asked.on("data", (piece: Buffer) => seen?.push(piece));
   onward.on("error", () => answer.destroy());
   answer.on("close", () => onward.destroy());
   asked.pipe(onward);
