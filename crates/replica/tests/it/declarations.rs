@@ -4,147 +4,16 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use crdt::{
-    Action, Cell, Change, Collation, ColumnDeclaration, Declaration, DefaultValue,
-    IndexDeclaration, Message, Node, Reference, Timestamp, Value,
-};
+use crdt::{Message, Node, Timestamp};
 use replica::{Replica, Report, SyncOptions};
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
+use crate::hostile::{self, EDITED, EDITS, LINES, SCHEMA, SECRET};
 use crate::support::{Device, MORNING_MS, MemoryServer, shape};
 
-const SCHEMA: &str = "CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT)";
-const SECRET: &str = "CREATE TABLE diary (id INTEGER PRIMARY KEY, text TEXT);
-                      INSERT INTO diary VALUES (1, 'secret')";
-
-/// What somebody hostile would put where a name or a type belongs.
-const PIECES: &[&str] = &[
-    "a",
-    "TEXT",
-    "INTEGER",
-    "",
-    "\"",
-    "a\"b",
-    "a\0b",
-    "x); DROP TABLE diary; --",
-    "\"); DROP TABLE diary; --",
-    "evil \"TEXT; DROP TABLE diary; --\"",
-    "TEXT DEFAULT (SELECT text FROM diary)",
-    "INT CHECK ((DELETE FROM diary))",
-    "TEXT AS (SELECT 1)",
-    "TEXT /* */ --",
-    "' || (SELECT text FROM diary) || '",
-    "diary",
-    "DIARY",
-    "item",
-    "warren_meta",
-    "WARREN_x",
-    "sqlite_schema",
-    "sqlite_x",
-    "main.diary",
-    "ATTACH 'x.db' AS y",
-    "VACUUM INTO 'x.db'",
-    "PRAGMA writable_schema = 1",
-    "REAL(1, 2, 3)",
-    "VARCHAR(99999999999999999999)",
-    "\u{202e}\u{1b}[31m",
-    "rowid",
-    "SELECT",
-    "AS SELECT * FROM diary",
-];
-
-/// A small generator of its own: the corpus is the same everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % sides
-    }
-
-    fn piece(&mut self) -> String {
-        PIECES[self.roll(PIECES.len())].to_owned()
-    }
-
-    fn collation(&mut self) -> Collation {
-        [Collation::Binary, Collation::NoCase, Collation::Rtrim][self.roll(3)]
-    }
-
-    fn column(&mut self) -> ColumnDeclaration {
-        let text = self.piece();
-        let default = match self.roll(8) {
-            0 => Some(DefaultValue::Literal(Value::Text(text))),
-            1 => Some(DefaultValue::Literal(Value::Real(f64::INFINITY))),
-            2 => Some(DefaultValue::Literal(Value::Real(f64::NAN))),
-            3 => Some(DefaultValue::Literal(Value::Blob(vec![0, 255]))),
-            4 => Some(DefaultValue::Timestamp),
-            5 => Some(DefaultValue::Literal(Value::Integer(i64::MIN))),
-            _ => None,
-        };
-        ColumnDeclaration {
-            name: self.piece(),
-            declared_type: self.piece(),
-            is_not_null: self.roll(2) == 0,
-            collation: self.collation(),
-            default,
-        }
-    }
-
-    fn declaration(&mut self) -> Declaration {
-        let columns: Vec<_> = (0..=self.roll(4)).map(|_| self.column()).collect();
-        let count = columns.len();
-        let places = |dice: &mut Self| -> Vec<usize> {
-            (0..dice.roll(3)).map(|_| dice.roll(count)).collect()
-        };
-        let key = places(self);
-        let indexes = (0..self.roll(3)).map(|_| IndexDeclaration {
-            name: self.piece(),
-            is_unique: self.roll(2) == 0,
-            columns: vec![(self.roll(count), self.collation())],
-        });
-        let indexes = indexes.collect();
-        let references = (0..self.roll(2)).map(|_| Reference {
-            columns: places(self),
-            parent: self.piece(),
-            parent_columns: vec![self.piece()],
-            on_delete: Action::Cascade,
-            on_update: Action::SetNull,
-        });
-        let references = references.collect();
-        Declaration {
-            columns,
-            key,
-            is_autoincrement: self.roll(4) == 0,
-            is_strict: self.roll(4) == 0,
-            is_without_rowid: self.roll(4) == 0,
-            is_partial: false,
-            indexes,
-            references,
-        }
-    }
-}
-
-fn message(place: u64, change: &Change) -> Message {
-    let timestamp = Timestamp::new(MORNING_MS + 1_000 + place, 0, Node(7)).unwrap();
-    Message { timestamp, content: change.encode() }
-}
-
-/// A declaration, and rows for it.
-fn hostile(dice: &mut Dice, place: u64) -> Vec<Message> {
-    let mut table = dice.piece();
-    let is_columns_of_item = dice.roll(3) == 0;
-    if is_columns_of_item {
-        table = "item".into();
-    }
-    let declaration = dice.declaration();
-    let key = vec![Value::Text(dice.piece())];
-    let cells = vec![Cell::new(&dice.piece(), Value::Text(dice.piece()))];
-    let rows = Change::Write { table: table.clone(), key, cells, deleted: None };
-    let schema = Change::Schema { table, declaration };
-    vec![message(place, &schema), message(place + 1, &rows)]
-}
+/// Cases of a round.
+const ROUND_CASES_COUNT: usize = 12;
 
 /// What a sync did on the victim's connection that none should.
 fn offence(context: &AuthContext<'_>, has_diary: bool) -> Option<String> {
@@ -207,39 +76,57 @@ fn fresh_clone(server: &mut MemoryServer) -> Device {
     device
 }
 
+/// The edits of one of the two honest devices.
+fn edit(device: &mut Device, edits: &[&str], round: usize) {
+    device.clock_ms += 10_000;
+    for sql in edits {
+        device.write(&sql.replace("ROUND", &round.to_string())).unwrap();
+    }
+}
+
+/// Whether the device says of a table that it does not show all of it.
+fn is_told(device: &Device, table: &str) -> bool {
+    let status = device.replica().status().unwrap();
+    status.exceptions.iter().any(|exception| exception.table == table)
+        || status.obstacles.iter().any(|obstacle| obstacle.table == table)
+        || status.unknown.iter().any(|unknown| unknown.starts_with(&format!("{table}.")))
+}
+
 #[test]
-fn hostile_declarations_run_nothing_and_stop_nothing() {
-    let mut dice = Dice(18);
-    for round in 0..40u64 {
+fn hostile_messages_run_nothing_and_stop_nothing() {
+    for (round, cases) in (1..).zip(hostile::cases().chunks(ROUND_CASES_COUNT)) {
         let mut server = MemoryServer::default();
         let mut ada = Device::tracked(SCHEMA, &mut server);
-        let ben = Device::tracked(SCHEMA, &mut server);
+        let mut ben = Device::tracked(SCHEMA, &mut server);
         ada.app.execute_batch(SECRET).unwrap();
-        ada.write("INSERT INTO item (id, note) VALUES (1, 'honest')").unwrap();
+        edit(&mut ada, EDITS[0], 0);
         watched_sync(&ada, &mut server);
-        for place in 0..6 {
-            server.messages.extend(hostile(&mut dice, round * 100 + place * 2));
+        for (place, content) in (0..).zip(cases.concat()) {
+            let timestamp = Timestamp::new(ada.clock_ms + 1_000 + place, 0, Node(7)).unwrap();
+            server.messages.push(Message { timestamp, content });
         }
         watched_sync(&ada, &mut server);
         watched_sync(&ben, &mut server);
         // Honest edits still go both ways, and to a new device.
-        ada.write("UPDATE item SET note = 'edited' WHERE id = 1").unwrap();
-        ada.clock_ms += 10_000;
-        assert!(watched_sync(&ada, &mut server).equal);
-        assert!(watched_sync(&ben, &mut server).equal);
+        edit(&mut ada, EDITS[0], round);
+        edit(&mut ben, EDITS[1], round);
+        watched_sync(&ada, &mut server);
+        assert!(watched_sync(&ben, &mut server).equal, "{round}");
+        assert!(watched_sync(&ada, &mut server).equal, "{round}");
         let clone = fresh_clone(&mut server);
-        watched_sync(&clone, &mut server);
-        for device in [&ada, &ben] {
-            assert_eq!(device.texts("SELECT note FROM item WHERE id = 1"), ["edited"], "{round}");
+        assert!(watched_sync(&clone, &mut server).equal, "{round}");
+        let lines = LINES.map(|(_, sql)| ada.texts(sql)).concat();
+        assert_eq!(lines, LINES.map(|(_, sql)| ben.texts(sql)).concat(), "{round}");
+        for edited in EDITED {
+            let edited = edited.replace("ROUND", &round.to_string());
+            assert!(lines.contains(&edited), "{round}: {edited} is not in {lines:?}");
         }
-        // A new device may have the table as somebody hostile declared it; then it says what it
-        // does not show.
-        let shown = clone.app.query_row("SELECT note FROM item WHERE id = 1", [], |r| r.get(0));
-        let status = clone.replica().status().unwrap();
-        let is_told = status.exceptions.iter().any(|exception| exception.table == "item")
-            || status.obstacles.iter().any(|obstacle| obstacle.table == "item")
-            || status.unknown.iter().any(|unknown| unknown.starts_with("item."));
-        assert!(shown == Ok("edited".to_owned()) || is_told, "{round}: {shown:?}");
+        // A new device may have a table as somebody hostile declared it; then it says what it does
+        // not show.
+        for (table, sql) in LINES {
+            let is_shown = clone.app.prepare(sql).is_ok() && clone.texts(sql) == ada.texts(sql);
+            assert!(is_shown || is_told(&clone, table), "{round}: {table}");
+        }
         assert_eq!(ada.texts("SELECT text FROM diary"), ["secret"], "{round}");
         let folder = ada.path.parent().unwrap();
         for entry in std::fs::read_dir(folder).unwrap() {

@@ -11,6 +11,7 @@ mod converge;
 mod copies;
 mod declarations;
 mod heal;
+mod hostile;
 mod memory_server;
 mod receipts;
 mod schema;

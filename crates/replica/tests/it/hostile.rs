@@ -1,0 +1,318 @@
+//! What a stranger with a device's token may send: declarations with rows, changes of any rows, and
+//! bytes that are no change at all, all made from a grammar.
+//!
+//! `vectors/hostile.json` has the same cases for the browser (`web/tests/hostile.test.ts`), with what
+//! honest devices have and do beside them. `WARREN_RECORD=1` writes it anew.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use bytes::Bytes;
+use crdt::{
+    Action, Cell, Change, Collation, ColumnDeclaration, Declaration, DefaultValue,
+    IndexDeclaration, Message, Node, Reference, Timestamp, Value,
+};
+use serde_json::json;
+
+const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/hostile.json");
+
+/// The tables of the honest devices: every kind of constraint.
+pub(crate) const SCHEMA: &str = "\
+CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT);
+CREATE TABLE room (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, floor INTEGER DEFAULT 1);
+CREATE TABLE booking (
+    id TEXT NOT NULL COLLATE NOCASE PRIMARY KEY,
+    room INTEGER REFERENCES room ON DELETE CASCADE,
+    days INTEGER NOT NULL CHECK (days BETWEEN 1 AND 3),
+    who TEXT
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX one_each ON booking (who, days % 2) WHERE days < 3;";
+
+/// Its tables, and for each what tells a row in a line.
+pub(crate) const LINES: [(&str, &str); 3] = [
+    ("item", "SELECT 'item ' || quote(id) || ' ' || quote(note) AS line FROM item ORDER BY line"),
+    ("room", "SELECT 'room ' || quote(id) || ' ' || quote(name) AS line FROM room ORDER BY line"),
+    (
+        "booking",
+        "SELECT 'booking ' || quote(id) || ' ' || quote(room) || ' ' || quote(days) || ' '
+                || quote(who) AS line FROM booking ORDER BY line",
+    ),
+];
+
+/// A table that no device shares.
+pub(crate) const SECRET: &str = "CREATE TABLE diary (id INTEGER PRIMARY KEY, text TEXT);
+INSERT INTO diary VALUES (1, 'secret');";
+
+/// What each of two honest devices does after each round, whose number stands for `ROUND`.
+pub(crate) const EDITS: [&[&str]; 2] = [
+    &[
+        "INSERT INTO item (id, note) VALUES (1, 'one ROUND')
+         ON CONFLICT (id) DO UPDATE SET note = excluded.note",
+        "INSERT INTO room (id, name) VALUES (1, 'hall ROUND')
+         ON CONFLICT (id) DO UPDATE SET name = excluded.name",
+    ],
+    &[
+        "INSERT INTO item (id, note) VALUES (2, 'two ROUND')
+         ON CONFLICT (id) DO UPDATE SET note = excluded.note",
+        "INSERT INTO room (id, name) VALUES (2, 'attic ROUND')
+         ON CONFLICT (id) DO UPDATE SET name = excluded.name",
+        "INSERT INTO booking (id, room, days, who) VALUES ('b', 2, 2, 'two ROUND')
+         ON CONFLICT (id) DO UPDATE SET room = 2, days = 2, who = excluded.who",
+    ],
+];
+
+/// The lines that [`EDITS`] leave.
+pub(crate) const EDITED: &[&str] = &[
+    "item 1 'one ROUND'",
+    "item 2 'two ROUND'",
+    "room 1 'hall ROUND'",
+    "room 2 'attic ROUND'",
+    "booking 'b' 2 2 'two ROUND'",
+];
+
+/// What somebody hostile would put where a name or a type belongs.
+const PIECES: &[&str] = &[
+    "a",
+    "TEXT",
+    "INTEGER",
+    "",
+    "\"",
+    "a\"b",
+    "a\0b",
+    "x); DROP TABLE diary; --",
+    "\"); DROP TABLE diary; --",
+    "evil \"TEXT; DROP TABLE diary; --\"",
+    "TEXT DEFAULT (SELECT text FROM diary)",
+    "INT CHECK ((DELETE FROM diary))",
+    "TEXT AS (SELECT 1)",
+    "TEXT /* */ --",
+    "' || (SELECT text FROM diary) || '",
+    "diary",
+    "DIARY",
+    "item",
+    "warren_meta",
+    "WARREN_x",
+    "sqlite_schema",
+    "sqlite_x",
+    "main.diary",
+    "ATTACH 'x.db' AS y",
+    "VACUUM INTO 'x.db'",
+    "PRAGMA writable_schema = 1",
+    "REAL(1, 2, 3)",
+    "VARCHAR(99999999999999999999)",
+    "\u{202e}\u{1b}[31m",
+    "rowid",
+    "SELECT",
+    "AS SELECT * FROM diary",
+];
+
+/// Columns of [`SCHEMA`], and such as nobody has.
+const COLUMNS: &[&str] = &["id", "note", "name", "floor", "room", "days", "who", "WHO", "none"];
+
+/// How many there are of each kind of case: declarations, changes, and spoilt contents.
+const CASES_COUNT: [usize; 3] = [240, 120, 120];
+
+/// The contents of each case, in the order in which they are sent.
+pub(crate) fn cases() -> Vec<Vec<Bytes>> {
+    let mut dice = Dice(18);
+    let [declared, changed, spoilt] = CASES_COUNT;
+    let mut cases: Vec<_> = (0..declared).map(|_| declared_table(&mut dice)).collect();
+    cases.extend((0..changed).map(|_| {
+        let count = 1 + dice.roll(3);
+        (0..count).map(|_| dice.change().encode()).collect()
+    }));
+    cases.extend((0..spoilt).map(|_| vec![dice.spoilt()]));
+    // So that each round has some of each.
+    let mut order: Vec<_> = (0..cases.len()).collect();
+    order.sort_by_key(|place| place * 7 % cases.len());
+    order.into_iter().map(|place| std::mem::take(&mut cases[place])).collect()
+}
+
+/// A small generator of its own: the corpus is the same everywhere.
+struct Dice(u64);
+
+/// A declaration, and a row for it.
+fn declared_table(dice: &mut Dice) -> Vec<Bytes> {
+    let mut table = dice.piece();
+    if dice.roll(3) == 0 {
+        table = dice.table();
+    }
+    let declaration = dice.declaration();
+    let key = vec![Value::Text(dice.piece())];
+    let cells = vec![Cell::new(&dice.piece(), Value::Text(dice.piece()))];
+    let row = Change::Write { table: table.clone(), key, cells, deleted: None };
+    vec![Change::Schema { table, declaration }.encode(), row.encode()]
+}
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides
+    }
+
+    fn one_of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.roll(list.len())]
+    }
+
+    fn piece(&mut self) -> String {
+        self.one_of(PIECES).to_owned()
+    }
+
+    /// One that the honest devices have.
+    fn table(&mut self) -> String {
+        LINES[self.roll(LINES.len())].0.to_owned()
+    }
+
+    fn collation(&mut self) -> Collation {
+        [Collation::Binary, Collation::NoCase, Collation::Rtrim][self.roll(3)]
+    }
+
+    fn column(&mut self) -> ColumnDeclaration {
+        let text = self.piece();
+        let default = match self.roll(8) {
+            0 => Some(DefaultValue::Literal(Value::Text(text))),
+            1 => Some(DefaultValue::Literal(Value::Real(f64::INFINITY))),
+            2 => Some(DefaultValue::Literal(Value::Real(f64::NAN))),
+            3 => Some(DefaultValue::Literal(Value::Blob(vec![0, 255]))),
+            4 => Some(DefaultValue::Timestamp),
+            5 => Some(DefaultValue::Literal(Value::Integer(i64::MIN))),
+            _ => None,
+        };
+        ColumnDeclaration {
+            name: self.piece(),
+            declared_type: self.piece(),
+            is_not_null: self.roll(2) == 0,
+            collation: self.collation(),
+            default,
+        }
+    }
+
+    fn declaration(&mut self) -> Declaration {
+        let columns: Vec<_> = (0..=self.roll(4)).map(|_| self.column()).collect();
+        let count = columns.len();
+        let places = |dice: &mut Self| -> Vec<usize> {
+            (0..dice.roll(3)).map(|_| dice.roll(count)).collect()
+        };
+        let key = places(self);
+        let indexes = (0..self.roll(3)).map(|_| IndexDeclaration {
+            name: self.piece(),
+            is_unique: self.roll(2) == 0,
+            columns: vec![(self.roll(count), self.collation())],
+        });
+        let indexes = indexes.collect();
+        let references = (0..self.roll(2)).map(|_| Reference {
+            columns: places(self),
+            parent: self.piece(),
+            parent_columns: vec![self.piece()],
+            on_delete: Action::Cascade,
+            on_update: Action::SetNull,
+        });
+        let references = references.collect();
+        Declaration {
+            columns,
+            key,
+            is_autoincrement: self.roll(4) == 0,
+            is_strict: self.roll(4) == 0,
+            is_without_rowid: self.roll(4) == 0,
+            is_partial: false,
+            indexes,
+            references,
+        }
+    }
+
+    fn value(&mut self) -> Value {
+        match self.roll(12) {
+            0 => Value::Null,
+            1 => Value::Integer([i64::MIN, i64::MAX, -1][self.roll(3)]),
+            2 => Value::Real([f64::NAN, f64::NEG_INFINITY, -0.0, 2.5][self.roll(4)]),
+            3 => Value::Blob(vec![0xff; self.roll(3)]),
+            4..=6 => Value::Text(self.piece()),
+            7 => Value::Text(self.one_of(&["a", "A", "b", "B "]).to_owned()),
+            _ => Value::Integer(i64::try_from(self.roll(5)).unwrap()),
+        }
+    }
+
+    fn key(&mut self) -> Vec<Value> {
+        match self.roll(8) {
+            0..=2 => vec![Value::Integer(i64::try_from(self.roll(4)).unwrap())],
+            3..=5 => vec![Value::Text(self.one_of(&["a", "b", "B", "c"]).to_owned())],
+            _ => (0..self.roll(4)).map(|_| self.value()).collect(),
+        }
+    }
+
+    /// A message that somebody says to have seen.
+    fn seen(&mut self) -> Timestamp {
+        let millis = [0, 1, 1_795_248_000_000, 253_402_300_799_999][self.roll(4)];
+        let counter = [0, u16::MAX][self.roll(2)];
+        Timestamp::new(millis, counter, Node([0, 7, u64::MAX][self.roll(3)])).unwrap()
+    }
+
+    fn change(&mut self) -> Change {
+        let table = if self.roll(5) == 0 { self.piece() } else { self.table() };
+        let key = self.key();
+        if self.roll(4) == 0 {
+            let seen: BTreeSet<_> = (0..self.roll(4)).map(|_| self.seen()).collect();
+            return Change::Delete { table, key, seen };
+        }
+        let cells = (0..self.roll(7)).map(|_| {
+            let column =
+                if self.roll(9) == 0 { self.piece() } else { self.one_of(COLUMNS).to_owned() };
+            let replaced = (self.roll(4) == 0).then(|| self.seen());
+            Cell { column, value: self.value(), replaced }
+        });
+        let cells = cells.collect();
+        let deleted = (self.roll(6) == 0).then(|| self.seen());
+        Change::Write { table, key, cells, deleted }
+    }
+
+    /// The content of a change or a declaration after something has happened to it.
+    fn spoilt(&mut self) -> Bytes {
+        let content = if self.roll(2) == 0 {
+            self.change().encode()
+        } else {
+            let table = self.piece();
+            Change::Schema { table, declaration: self.declaration() }.encode()
+        };
+        let mut bytes = content.to_vec();
+        let place = self.roll(bytes.len());
+        match self.roll(6) {
+            0 => bytes.truncate(place),
+            1 => bytes[place] ^= 1 << self.roll(8),
+            2 => bytes.push(u8::try_from(self.roll(256)).unwrap()),
+            // A length or a count that no memory has.
+            3 => drop(bytes.splice(place..=place, [0xff, 0xff, 0xff, 0xff, 0x0f])),
+            4 => drop(bytes.splice(place..=place, [[0xff; 9].as_slice(), &[1]].concat())),
+            _ => {
+                for byte in bytes.iter_mut().skip(2) {
+                    *byte = u8::try_from(self.roll(256)).unwrap();
+                }
+            }
+        }
+        bytes.into()
+    }
+}
+
+#[test]
+fn the_browsers_cases_are_the_same() {
+    let cases = cases();
+    assert!(cases.len() >= 200);
+    let written = json!({
+        "schema": SCHEMA, "secret": SECRET, "lines": LINES, "edits": EDITS, "edited": EDITED,
+        "cases": cases.iter().map(|case| case.iter().map(base64).collect()).collect::<Vec<Vec<_>>>(),
+    });
+    // A case a line.
+    let written = format!("{written}\n").replace("],[\"", "],\n[\"");
+    if std::env::var_os("WARREN_RECORD").is_some() {
+        fs::write(VECTORS, &written).unwrap();
+    }
+    let recorded = fs::read_to_string(VECTORS).unwrap();
+    assert!(recorded == written, "WARREN_RECORD=1 writes {VECTORS} anew");
+}
+
+/// As in the protocol's JSON.
+fn base64(content: &Bytes) -> String {
+    let message = Message { timestamp: Timestamp::ZERO, content: content.clone() };
+    let message = serde_json::to_value(protocol::Message::from(message)).unwrap();
+    message["content"].as_str().unwrap().to_owned()
+}
