@@ -22,10 +22,10 @@ interface SignIn {
 }
 
 /** A device of the account, with the table. */
-async function signedIn(login: string, device: string): Promise<Page> {
+async function signedIn(login: string, device: string, worker?: string): Promise<Page> {
   const browser = await here.device();
   browser.expectErrors(/Failed to load resource/);
-  const page = await there.openDatabase(browser);
+  const page = await there.openDatabase(browser, worker === undefined ? {} : { assets: { worker } });
   const given = { login, password: PASSWORD, device, plain: true };
   await page.evaluate((given: SignIn) => db.signIn(given), given);
   return page;
@@ -88,6 +88,16 @@ test("two browsers and a native replica come to hold the same rows, by themselve
     history.map(({ device, cells }) => [device, cells["name"]]),
     [["one", "by one"], ["native", "by the native one"]],
   );
+});
+
+test("a browser that reads responses into memory of its own syncs like others", async () => {
+  const login = await here.server.account("byob");
+  const one = await signedIn(login, "one");
+  const two = await signedIn(login, "two", "/worker-without-byob.js");
+  await add(one, "1", "by one");
+  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
+  await add(two, "2", "by two");
+  await until(one, async () => (await db.sql`SELECT 1 FROM item`).length === 2);
 });
 
 test("edits that are lost are listed, and one is put back", async () => {

@@ -26,6 +26,13 @@ export const REACHABLE = 'import * as warren from "./index.js"; globalThis.warre
 const WITHOUT_FILES = `import "./worker.js";
 const refused = new DOMException("Security error when calling GetDirectory", "SecurityError");
 StorageManager.prototype.getDirectory = () => Promise.reject(refused);`;
+/** As where a response's body is no stream of bytes: Safari's. */
+const WITHOUT_BYOB = `import "./worker.js";
+const { getReader } = ReadableStream.prototype;
+ReadableStream.prototype.getReader = function (options) {
+  if (options?.mode === "byob") throw new TypeError("no stream of bytes");
+  return getReader.call(this, options);
+};`;
 /** By `cargo xtask browser`, from the repository's root. */
 const DIST = "web/client/dist";
 
@@ -102,6 +109,7 @@ async function serve(path: string, script: string, answer: ServerResponse): Prom
   const made: Readonly<Record<string, string>> = {
     "/page.js": script,
     "/worker-without-files.js": WITHOUT_FILES,
+    "/worker-without-byob.js": WITHOUT_BYOB,
   };
   answer.setHeader("content-type", KINDS[extname(path)] ?? "text/plain");
   try {
