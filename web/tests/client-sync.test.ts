@@ -25,7 +25,8 @@ interface SignIn {
 async function signedIn(login: string, device: string, worker?: string): Promise<Page> {
   const browser = await here.device();
   browser.expectErrors(/Failed to load resource/);
-  const page = await there.openDatabase(browser, worker === undefined ? {} : { assets: { worker } });
+  const options = worker === undefined ? {} : { assets: { worker } };
+  const page = await there.openDatabase(browser, options);
   const given = { login, password: PASSWORD, device, plain: true };
   await page.evaluate((given: SignIn) => db.signIn(given), given);
   return page;

@@ -18,6 +18,7 @@ pub async fn newest(vault: &dyn SyncStore) -> Result<Option<Timestamp>> {
     let ends = parts.last().map(|parts| parts.iter().rev().skip(1).map(|part| part.end));
     let start = ends.and_then(|mut ends| ends.next()).unwrap_or(moments.start);
     let count_max = usize::try_from(2 * PART_COUNT).unwrap_or(usize::MAX);
-    let items = vault.items(vec![start..moments.end], count_max).await?;
+    let last = std::iter::once(start..moments.end).collect();
+    let items = vault.items(last, count_max).await?;
     Ok(items.last().and_then(|items| items.last()).map(|item| item.timestamp))
 }

@@ -35,7 +35,7 @@ fn devices_go_over_one_by_one_and_new_ones_begin_there() {
     fixture.accounts.settle_form(ada.account, ContentForm::Plain).unwrap();
     let moved = fixture.accounts.encrypt(&ada, &one.client_id, KEY).unwrap();
     let sealed = moved.sealed.clone().unwrap();
-    assert_eq!(fixture.accounts.children(ada.account).unwrap(), [sealed.clone()]);
+    assert_eq!(fixture.accounts.children(ada.account).unwrap(), std::slice::from_ref(&sealed));
     assert_eq!(ada.messages(&moved).vault, sealed);
     assert_eq!(set(&fixture, &one), moved);
     assert_eq!((moved.form, moved.keeps_plain), (Some(ContentForm::Sealed(KEY)), true));

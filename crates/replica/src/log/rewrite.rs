@@ -42,17 +42,17 @@ pub(crate) fn restamp_unsent(db: &Connection, server_ms: u64) -> Result<()> {
     let log = Log::open(db)?;
     let node = meta::node(db)?;
     let accepted_ms = server_ms.saturating_add(DRIFT_MS_MAX);
-    let newest = |which: &str| -> Result<Option<Timestamp>> {
+    let newest = |which: &str, bound: Timestamp| -> Result<Option<Timestamp>> {
         let sql = format!("SELECT max(timestamp) FROM warren_message WHERE {which}");
-        let newest = db.query_row(&sql, [], |row| row.get::<_, Option<Vec<u8>>>(0))?;
+        let bound = [bound.to_bytes()];
+        let newest = db.query_row(&sql, bound, |row| row.get::<_, Option<Vec<u8>>>(0))?;
         Ok(newest.and_then(|bytes| Timestamp::from_bytes(&bytes).ok()))
     };
     // The vault takes what follows its newest message, however far ahead that is.
-    let sent_ms = newest("sent = 1")?.map_or(0, Timestamp::millis);
-    let bound_ms = accepted_ms.max(sent_ms).min(Timestamp::MILLIS_MAX);
+    let sent = newest("sent = 1 AND timestamp > ?1", Timestamp::ZERO)?;
+    let bound_ms = accepted_ms.max(sent.map_or(0, Timestamp::millis)).min(Timestamp::MILLIS_MAX);
     let bound = Timestamp::new(bound_ms, u16::MAX, Node(u64::MAX)).expect("within the years");
-    let others = format!("sent = 1 OR merged <> 1 OR timestamp <= x'{}'", hex(bound));
-    let last = newest(&others)?;
+    let last = newest("sent = 1 OR merged <> 1 OR timestamp <= ?1", bound)?;
     let mut clock = Clock::new(node, last.unwrap_or(Timestamp::ZERO));
     let mut renamed = HashMap::new();
     rewrite(db, "sent = 0 AND merged = 1", |message| {
@@ -68,10 +68,6 @@ pub(crate) fn restamp_unsent(db: &Connection, server_ms: u64) -> Result<()> {
         Ok(Some(log.codec.encode(after, &change)))
     })?;
     meta::set_clock(db, &clock)
-}
-
-fn hex(timestamp: Timestamp) -> String {
-    timestamp.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Encodes every message anew that is a change, before another device has one of them in the new
