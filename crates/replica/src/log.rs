@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::codec::{Codec, Refusal};
 use crate::error::{Error, Result};
 
-pub(crate) use self::rewrite::{encode_anew, rename_unsent, restamp_unsent};
+pub(crate) use self::rewrite::{Holds, encode_anew, rename_unsent, restamp_unsent};
 
 /// How a message came into the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -71,6 +71,10 @@ pub(crate) fn rename(
     if let Some(mut row) = load(db, &id)? {
         row.rename(old, new);
         save(db, &id, &row)?;
+        if new < old {
+            // Something else may be the newest now.
+            unsettle(db, &id, true)?;
+        }
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::devices::to_send;
 use crate::error::{Error, Result};
 use crate::exception;
 use crate::form;
-use crate::log::{self, Log, UnsentPage};
+use crate::log::{self, Holds, Log, UnsentPage};
 use crate::merge;
 use crate::meta::{self, Key};
 use crate::obstacle;
@@ -41,6 +41,10 @@ const CLOCK_OFF_MS_MAX: u64 = 60_000;
 /// How often one sync may find that it shares a node id: once is enough, unless ids are drawn
 /// badly.
 const RENAMES_COUNT_MAX: u32 = 3;
+
+/// How often what the server refuses as too far ahead is stamped again in one sync: after what it
+/// should hold; as if it held nothing ahead; and what a comparison then brings.
+const RESTAMPS_COUNT_MAX: u32 = 3;
 
 /// How far a sync is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,10 +287,13 @@ impl Session<'_, '_> {
                 self.report.became_device = true;
                 return self.replica.transaction(become_device);
             }
-            Err(Error::Refused { code: ErrorCode::ClockDrift, .. }) if self.restamps == 0 => {
+            Err(Error::Refused { code: ErrorCode::ClockDrift, .. })
+                if self.restamps < RESTAMPS_COUNT_MAX =>
+            {
+                let holds = if self.restamps == 0 { Holds::Sent } else { Holds::NothingAhead };
                 self.restamps += 1;
                 let server_ms = self.server_ms;
-                return self.replica.transaction(|db| log::restamp_unsent(db, server_ms));
+                return self.replica.transaction(|db| log::restamp_unsent(db, server_ms, holds));
             }
             Err(error @ Error::Refused { code: ErrorCode::FormMismatch, .. }) => {
                 return self.other_form(error, round).await;

@@ -19,7 +19,7 @@ pub(crate) fn rename_unsent(db: &Connection, old: Node, new: Node) -> Result<()>
     rewrite(db, "sent = 0 AND merged = 1", |message| {
         let before = message.timestamp;
         if before.node() != old {
-            return Ok(None);
+            return Ok(Rewritten::Stays);
         }
         let mut change = log.change(before)?;
         let after = before.with_node(new);
@@ -32,16 +32,27 @@ pub(crate) fn rename_unsent(db: &Connection, old: Node, new: Node) -> Result<()>
         }
         change.rename_seen(|seen| if renamed.contains(&seen) { seen.with_node(new) } else { seen });
         state::rename(db, &change, before, after)?;
-        Ok(Some(log.codec.encode(after, &change)))
+        Ok(Rewritten::Becomes(log.codec.encode(after, &change)))
     })
 }
 
+/// Which messages a server is taken to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// All that are not unsent: the common case.
+    Sent,
+    /// None that is ahead of its clock: another server had them, or this one has lost them.
+    NothingAhead,
+}
+
 /// Stamps again what is unsent and ahead of both sides: of the server's clock, and of all that it
-/// has. The clock steps back to that.
-pub(crate) fn restamp_unsent(db: &Connection, server_ms: u64) -> Result<()> {
+/// holds. The clock steps back to that.
+///
+/// Changes of other devices, too: the server refuses them from whoever sends them. What is no change
+/// here goes; nobody could have read it.
+pub(crate) fn restamp_unsent(db: &Connection, server_ms: u64, holds: Holds) -> Result<()> {
     let log = Log::open(db)?;
-    let node = meta::node(db)?;
-    let accepted_ms = server_ms.saturating_add(DRIFT_MS_MAX);
+    let accepted_ms = server_ms.saturating_add(DRIFT_MS_MAX).min(Timestamp::MILLIS_MAX);
     let newest = |which: &str, bound: Timestamp| -> Result<Option<Timestamp>> {
         let sql = format!("SELECT max(timestamp) FROM warren_message WHERE {which}");
         let bound = [bound.to_bytes()];
@@ -49,23 +60,26 @@ pub(crate) fn restamp_unsent(db: &Connection, server_ms: u64) -> Result<()> {
         Ok(newest.and_then(|bytes| Timestamp::from_bytes(&bytes).ok()))
     };
     // The vault takes what follows its newest message, however far ahead that is.
-    let sent = newest("sent = 1 AND timestamp > ?1", Timestamp::ZERO)?;
-    let bound_ms = accepted_ms.max(sent.map_or(0, Timestamp::millis)).min(Timestamp::MILLIS_MAX);
+    let sent = match holds {
+        Holds::Sent => newest("sent = 1 AND timestamp > ?1", Timestamp::ZERO)?,
+        Holds::NothingAhead => None,
+    };
+    let bound_ms = accepted_ms.max(sent.map_or(0, Timestamp::millis));
     let bound = Timestamp::new(bound_ms, u16::MAX, Node(u64::MAX)).expect("within the years");
-    let last = newest("sent = 1 OR merged <> 1 OR timestamp <= ?1", bound)?;
-    let mut clock = Clock::new(node, last.unwrap_or(Timestamp::ZERO));
+    let last = newest("timestamp <= ?1", bound)?;
+    let mut clock = Clock::new(meta::node(db)?, last.unwrap_or(Timestamp::ZERO));
     let mut renamed = HashMap::new();
-    rewrite(db, "sent = 0 AND merged = 1", |message| {
+    rewrite(db, "sent = 0", |message| {
         let before = message.timestamp;
-        if before <= bound || before.node() != node {
-            return Ok(None);
+        if before <= bound {
+            return Ok(Rewritten::Stays);
         }
-        let mut change = log.change(before)?;
+        let Ok(mut change) = log.codec.decode(message) else { return Ok(Rewritten::Goes) };
         let after = clock.send(server_ms);
         change.rename_seen(|seen| renamed.get(&seen).copied().unwrap_or(seen));
         state::rename(db, &change, before, after)?;
         renamed.insert(before, after);
-        Ok(Some(log.codec.encode(after, &change)))
+        Ok(Rewritten::Becomes(log.codec.encode(after, &change)))
     })?;
     meta::set_clock(db, &clock)
 }
@@ -79,37 +93,52 @@ pub(crate) fn encode_anew(db: &Connection, before: &Codec, after: &Codec) -> Res
             why: why.to_string(),
         };
         let change = before.decode(message).map_err(damaged)?;
-        Ok(Some(after.encode(message.timestamp, &change)))
+        Ok(Rewritten::Becomes(after.encode(message.timestamp, &change)))
     })?;
     rewrite(db, "merged = 0", |message| {
-        let change = before.decode(message).ok();
-        Ok(change.map(|change| after.encode(message.timestamp, &change)))
+        let Ok(change) = before.decode(message) else { return Ok(Rewritten::Stays) };
+        Ok(Rewritten::Becomes(after.encode(message.timestamp, &change)))
     })?;
     let sql = format!("UPDATE warren_message SET merged = {WAITING} WHERE merged = {REFUSED}");
     db.execute(&sql, [])?;
     Ok(())
 }
 
+/// What becomes of a message.
+enum Rewritten {
+    Stays,
+    Becomes(Message),
+    Goes,
+}
+
 /// Replaces messages by others, keeping the fingerprint; in order of time.
 fn rewrite(
     db: &Connection,
     which: &str,
-    mut another: impl FnMut(&Message) -> Result<Option<Message>>,
+    mut another: impl FnMut(&Message) -> Result<Rewritten>,
 ) -> Result<()> {
     let mut total = meta::fingerprint(db)?;
     let sql = "UPDATE warren_message SET timestamp = ?2, content = ?3 WHERE timestamp = ?1";
     let mut update = db.prepare_cached(sql)?;
+    let mut delete = db.prepare_cached("DELETE FROM warren_message WHERE timestamp = ?1")?;
     let mut last = None;
     loop {
         let messages = page(db, which, last, TOGETHER_COUNT_MAX, TOGETHER_BYTES_MAX)?;
         let Some(newest) = messages.last() else { break };
         last = Some(newest.timestamp);
         for message in &messages {
-            let Some(other) = another(message)? else { continue };
-            let (before, after) = (message.timestamp.to_bytes(), other.timestamp.to_bytes());
-            update.execute((before, after, &other.content[..]))?;
+            let before = message.timestamp.to_bytes();
+            match another(message)? {
+                Rewritten::Stays => continue,
+                Rewritten::Becomes(other) => {
+                    update.execute((before, other.timestamp.to_bytes(), &other.content[..]))?;
+                    total += Fingerprint::of(other.timestamp, &other.content);
+                }
+                Rewritten::Goes => {
+                    delete.execute([before])?;
+                }
+            }
             total -= Fingerprint::of(message.timestamp, &message.content);
-            total += Fingerprint::of(other.timestamp, &other.content);
         }
     }
     meta::set_fingerprint(db, &total)

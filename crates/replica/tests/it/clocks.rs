@@ -98,6 +98,27 @@ fn a_full_counter_and_the_ends_of_time_stop_nobody() {
 }
 
 #[test]
+fn what_one_server_had_dated_years_ahead_stops_nobody_at_another() {
+    let mut wrong = MemoryServer::default();
+    let mut device = Device::tracked(SCHEMA, &mut wrong);
+    wrong.now_ms.set(MORNING_MS + 5 * YEAR_MS);
+    device.write("INSERT INTO t VALUES (1, 'mine')").unwrap();
+    let years_ahead = |place| Timestamp::new(MORNING_MS + 5 * YEAR_MS, place, Node(9)).unwrap();
+    wrong.messages.extend([row(years_ahead(1), 2, "theirs"), row(years_ahead(2), 1, "edited")]);
+    wrong.messages.push(Message { timestamp: years_ahead(3), content: vec![9].into() });
+    device.sync(&mut wrong);
+    device.write("INSERT INTO t VALUES (3, 'later')").unwrap();
+
+    let mut right = MemoryServer::default();
+    let other = Device::tracked(SCHEMA, &mut right);
+    assert!(device.sync(&mut right).equal);
+    assert!(other.sync(&mut right).equal);
+    for device in [&device, &other] {
+        assert_eq!(values(device), ["1edited", "2theirs", "3later"]);
+    }
+}
+
+#[test]
 fn two_servers_in_turn_with_clocks_that_disagree() {
     let (mut ahead, mut behind) = (MemoryServer::default(), MemoryServer::default());
     let mut device = Device::tracked(SCHEMA, &mut ahead);
