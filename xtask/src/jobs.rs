@@ -48,7 +48,8 @@ const LINES_COUNT_MAX: usize = 10_000;
 /// How many of the slowest tests are named in the end.
 const SLOWEST_COUNT: usize = 30;
 
-/// Below this much room in memory, temporary files go to the disk: a whole run never holds a tenth.
+/// Below this much room in memory, temporary files go to the disk: a whole run holds half of it at most,
+/// when the tests of large first syncs run.
 const MEMORY_BYTES_MIN: u64 = 4 << 30;
 
 /// A program that tests.
