@@ -24,6 +24,7 @@ const CALLS: &[(&str, &str)] = &[
     ("POST", "/v1/sync/delta"),
     ("GET", "/v1/sync/events"),
     ("GET", "/v1/sync/full"),
+    ("POST", "/v1/sync/encrypt"),
     ("POST", "/v1/sync/reconcile"),
     ("POST", "/v1/accounts"),
     ("PUT", "/v1/accounts/password"),
