@@ -24,6 +24,9 @@ test("a wrong password, and a name that is taken, are said in the form", async (
   await account.getByRole("tab", { name: "Sign in" }).click();
   await account.locator("form").getByRole("button", { name: "Sign in" }).click();
   await expect(account).toBeGone();
+  const begin = plan.page.getByTestId("new-account");
+  await begin.getByRole("button", { name: "It is new: without encryption" }).click();
+  await expect(begin).toBeGone();
   await plan.add("In plain, as the account is");
   await expect(plan.pill).toHaveText("In step");
   await plan.openSettings();
