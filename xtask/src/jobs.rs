@@ -48,6 +48,9 @@ const LINES_COUNT_MAX: usize = 10_000;
 /// How many of the slowest tests are named in the end.
 const SLOWEST_COUNT: usize = 30;
 
+/// How much of what a failed test said is told again in the end.
+const OUTPUT_LINES_COUNT: usize = 12;
+
 /// Below this much room in memory, temporary files go to the disk: a whole run holds half of it at most,
 /// when the tests of large first syncs run.
 const MEMORY_BYTES_MIN: u64 = 4 << 30;
@@ -64,10 +67,25 @@ pub(crate) struct Job {
 #[derive(Default, Debug)]
 struct Outcome {
     passed_count: usize,
-    /// Each with the name of its job.
-    failed: Vec<String>,
+    failed: Vec<Failure>,
     /// With the seconds that each took.
     took: Vec<(f64, String)>,
+}
+
+/// A test that failed.
+#[derive(PartialEq, Debug)]
+struct Failure {
+    /// With the name of its job.
+    test: String,
+    /// The first of what it said.
+    output: String,
+}
+
+impl Failure {
+    fn new(test: String, output: &str) -> Self {
+        let lines: Vec<_> = output.lines().take(OUTPUT_LINES_COUNT).collect();
+        Self { test, output: lines.join("\n") }
+    }
 }
 
 /// Runs them, and says how they ended. The last line is `N passed, N failed`.
@@ -114,8 +132,9 @@ impl Outcome {
         for (seconds, test) in self.took.iter().take(SLOWEST_COUNT) {
             say(format_args!("{seconds:8.1} s  {test}"))?;
         }
-        for test in &self.failed {
-            say(format_args!("FAILED {test}"))?;
+        // Once more at the end, where one looks first, and which is kept of long logs.
+        for Failure { test, output } in &self.failed {
+            say(format_args!("FAILED {test}\n{output}"))?;
         }
         say(format_args!("{} passed, {} failed", self.passed_count, self.failed.len()))?;
         Ok(self.failed.is_empty())
@@ -213,7 +232,7 @@ impl Watched {
                 } else {
                     let output = event["stdout"].as_str().unwrap_or_default();
                     say(format_args!("---- {test} ----\n{output}"))?;
-                    self.outcome.failed.push(test);
+                    self.outcome.failed.push(Failure::new(test, output));
                 }
             }
             _ => {}
@@ -224,9 +243,12 @@ impl Watched {
     fn end(&mut self, ended: bool, succeeded: bool) {
         let why = if ended { "did not end" } else { "hung" };
         let unended = std::mem::take(&mut self.running);
-        self.outcome.failed.extend(unended.into_iter().map(|test| format!("{test} ({why})")));
+        let said = self.lines.join("\n");
+        let unended =
+            unended.into_iter().map(|test| Failure::new(format!("{test} ({why})"), &said));
+        self.outcome.failed.extend(unended);
         if !succeeded && self.outcome.failed.is_empty() {
-            self.outcome.failed.push(format!("{} (ended badly)", self.name));
+            self.outcome.failed.push(Failure::new(format!("{} (ended badly)", self.name), &said));
         }
     }
 }
@@ -281,15 +303,17 @@ mod tests {
                echo 'test result: ok. 2 passed; 0 failed; 0 ignored'
                echo 'not JSON'; exit 101"#,
         );
-        assert_eq!((outcome.passed_count, outcome.failed), (3, vec!["job: c".to_owned()]));
+        assert_eq!(outcome.passed_count, 3);
+        assert_eq!(outcome.failed, [Failure::new("job: c".to_owned(), "why")]);
         assert_eq!(outcome.took, [(1.5, "job: a".to_owned()), (2.0, "job: c".to_owned())]);
     }
 
     #[test]
     fn a_program_that_dies_fails_and_so_does_what_it_did_not_end() {
-        assert_eq!(outcome("exit 3").failed, ["job (ended badly)"]);
+        let badly = Failure::new("job (ended badly)".to_owned(), "why");
+        assert_eq!(outcome("echo why; exit 3").failed, [badly]);
         let begun = r#"echo '{"event":"started","name":"a"}'; kill -9 $$"#;
-        assert_eq!(outcome(begun).failed, ["job: a (did not end)"]);
+        assert_eq!(outcome(begun).failed, [Failure::new("job: a (did not end)".to_owned(), "")]);
         assert!(outcome("true").failed.is_empty());
     }
 

@@ -7,17 +7,23 @@ use crate::error::{Error, Result};
 use crate::log::{self, Kept, Log};
 use crate::meta;
 use crate::report::Refused;
+use crate::sync::PROGRESS_EVERY;
 
-/// Puts received messages into the log; returns how many were new.
+/// Puts received messages into the log; returns how many were new. `progress` hears how many were
+/// until then.
 pub(crate) fn keep(
     db: &Connection,
     messages: Vec<protocol::Message>,
     refused: &mut Refused,
+    mut progress: impl FnMut(u64),
 ) -> Result<u64> {
     let log = Log::open(db)?;
     let mut total = meta::fingerprint(db)?;
     let before = total.count;
-    for message in messages {
+    for (place, message) in messages.into_iter().enumerate() {
+        if place > 0 && place.is_multiple_of(PROGRESS_EVERY) {
+            progress(total.count - before);
+        }
         let message = Message::try_from(message)
             .map_err(|source| Error::Unreachable(format!("it sent nonsense: {source}")))?;
         match log.add_remote(&message, &mut total)? {

@@ -31,14 +31,12 @@ use crate::obstacle::{Obstacle, ObstacleKind};
 use crate::rules::set_triggers;
 use crate::show::{self, Shown, Values};
 use crate::state::{self, Names, RowId};
+use crate::sync::PROGRESS_EVERY;
 use crate::table::Table;
 use crate::value::read;
 
 /// Unsettled rows that are looked at together: bounds memory.
 const CHUNK_COUNT_MAX: usize = 10_000;
-
-/// Rows between two words about how far it is.
-const PROGRESS_EVERY: u64 = 1_000;
 
 /// Makes the tables follow the state. `progress` hears how many rows are done. Returns the tables
 /// that stay as they are; their rows wait for the next time.
@@ -111,12 +109,12 @@ impl<'a> Settler<'a> {
     }
 
     fn show_unsettled(&mut self, mut progress: impl FnMut(u64)) -> Result<()> {
-        let mut done = 0;
+        let mut done = 0_usize;
         self.for_each_unsettled(true, |settler, id| {
             settler.follow_state(id)?;
             done += 1;
-            if done % PROGRESS_EVERY == 0 {
-                progress(done);
+            if done.is_multiple_of(PROGRESS_EVERY) {
+                progress(done as u64);
             }
             Ok(())
         })

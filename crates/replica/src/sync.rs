@@ -46,6 +46,9 @@ const RENAMES_COUNT_MAX: u32 = 3;
 /// should hold; as if it held nothing ahead; and what a comparison then brings.
 const RESTAMPS_COUNT_MAX: u32 = 3;
 
+/// Messages or rows between two words about how far a sync is.
+pub(crate) const PROGRESS_EVERY: usize = 1_000;
+
 /// How far a sync is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -206,22 +209,27 @@ impl Session<'_, '_> {
             return Err(Error::Unreachable("it sends an empty page, and more to follow".into()));
         }
         let refused = &mut self.report.refused;
+        let received = self.report.received;
+        let total = pulled.fingerprint.count;
+        let progress = &mut *self.options.progress;
+        let mut tell = |received: u64| {
+            progress(Progress::Received(received, total.max(received)));
+        };
         let new = self.replica.transaction(|db| {
             // The first pull tells the time; from then on local changes can be stamped.
             stamp::stamp(db, &Table::all(db)?, now)?;
-            let new = keep(db, answer.messages, refused)?;
+            let new = keep(db, answer.messages, refused, |new| tell(received + new))?;
             meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
             form::note(db, answer.form.as_ref())?;
             Ok(new)
         })?;
+        tell(received + new);
         self.report.received += new;
         self.repeats += count - new;
         if self.repeats > meta::fingerprint(&self.replica.db)?.count {
             return Err(Error::Unreachable("it sends the same changes again and again".into()));
         }
         self.report.became_device |= meta::node(&self.replica.db)? != node;
-        let total = pulled.fingerprint.count.max(self.report.received);
-        (self.options.progress)(Progress::Received(self.report.received, total));
         round.pulled(pulled, cursor);
         Ok(())
     }
@@ -336,12 +344,15 @@ impl Session<'_, '_> {
             let found = reconcile.answered(answer.findings);
             let found = found.map_err(|nonsense| Error::Unreachable(nonsense.to_string()))?;
             let refused = &mut self.report.refused;
-            self.report.received += self.replica.transaction(|db| {
-                log::mark_unsent(db, &found.wanted)?;
-                keep(db, found.missing, refused)
-            })?;
             let received = self.report.received;
-            (self.options.progress)(Progress::Received(received, received));
+            let progress = &mut *self.options.progress;
+            let mut tell = |received| progress(Progress::Received(received, received));
+            let new = self.replica.transaction(|db| {
+                log::mark_unsent(db, &found.wanted)?;
+                keep(db, found.missing, refused, |new| tell(received + new))
+            })?;
+            tell(received + new);
+            self.report.received += new;
         }
         let cursor = cursor.unwrap_or(0);
         self.replica.transaction(|db| meta::set_number(db, Key::Cursor, cursor))

@@ -8,7 +8,7 @@ use protocol::{
     ClientRequest, ClientResponse, EncryptRequest, ErrorCode, PullResponse, PushRequest,
     PushResponse, ReconcileRequest, ReconcileResponse,
 };
-use replica::{Error, PageStream, Pull, Replica, Result, Transport};
+use replica::{Error, PageStream, Progress, Pull, Replica, Result, SyncOptions, Transport};
 
 use crate::support::{Device, MORNING_MS, MemoryServer};
 
@@ -165,4 +165,26 @@ fn a_clock_that_is_hours_off_is_corrected_when_two_syncs_have_found_it_so() {
         let ahead = server.messages.iter().map(|m| m.timestamp.millis()).max().unwrap();
         assert!(ahead <= MORNING_MS + 61_000);
     }
+}
+
+#[test]
+fn how_far_a_first_sync_is_is_told_within_a_page_too() {
+    let mut server = MemoryServer::default();
+    let mut original = Device::tracked(SCHEMA, &mut server);
+    let many = "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 4500)
+                INSERT INTO t SELECT id, 'a' FROM n";
+    original.write(many).unwrap();
+    original.sync(&mut server);
+    let copy = Device::tracked(SCHEMA, &mut server);
+    let mut told = Vec::new();
+    let options = SyncOptions {
+        adopt: false,
+        now_ms: &|| MORNING_MS + 10,
+        progress: &mut |progress| told.push(progress),
+    };
+    copy.replica().sync(&mut server, options).unwrap();
+    let received = |done| Progress::Received(done, 4_501);
+    let first: Vec<_> = (1..=4).map(|thousands| received(thousands * 1_000)).collect();
+    assert!(told.starts_with(&first), "{told:?}");
+    assert!(told.contains(&received(4_501)), "{told:?}");
 }
