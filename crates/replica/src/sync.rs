@@ -130,10 +130,6 @@ struct Session<'a, 'o> {
 impl Session<'_, '_> {
     async fn run(mut self) -> Result<Report> {
         self.turn().await?;
-        if meta::number(&self.replica.db, Key::SyncedMs)? == 0 {
-            // A new device that lacks the phrase fetches nothing that it could not show.
-            form::check(&self.replica.db)?;
-        }
         let mut round = Round::new();
         let outcome = loop {
             match round.next(&self.device()?) {
@@ -171,13 +167,20 @@ impl Session<'_, '_> {
         let db = &self.replica.db;
         let cursor = meta::number(db, Key::Cursor)?;
         let (node, unsent) = (meta::node(db)?, to_send(db)?);
-        let pull = Pull { cursor, limit: self.page_count, node, unsent };
+        // A new device that lacks the phrase fetches nothing that it could not show: it asks whether
+        // the account still is what it was.
+        let is_new = meta::number(db, Key::SyncedMs)? == 0;
+        let limit = if is_new && form::check(db).is_err() { 1 } else { self.page_count };
+        let pull = Pull { cursor, limit, node, unsent };
         let answer = match self.transport.pull(&self.token, &pull).await {
             Err(error) => return self.smaller_pages(error, None),
             Ok(answer) => answer,
         };
         let is_far_behind = answer.more;
         self.take(round, answer, cursor)?;
+        if is_new {
+            form::check(&self.replica.db)?;
+        }
         if is_far_behind { self.stream(round).await } else { Ok(()) }
     }
 
