@@ -121,6 +121,11 @@ impl Round {
         self.server = Some(Pulled { more: answer.more && moved, ..answer });
     }
 
+    /// Takes note that others have pushed since the last pull, and the push was to follow it.
+    pub fn overtaken(&mut self) {
+        self.server = None;
+    }
+
     /// Takes note of an answer to [`Step::Push`].
     pub fn pushed(&mut self, answer: Pushed) {
         let Pushed { cursor, fingerprint, .. } = answer;

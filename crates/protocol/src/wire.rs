@@ -65,6 +65,11 @@ pub struct PushRequest {
     #[serde(default, with = "crate::json::key_id")]
     #[schema(value_type = String, example = "")]
     pub key_id: Bytes,
+    /// The device's cursor, if the messages are to be stored only as long as nothing has arrived
+    /// after it; left out, they are stored whatever has.
+    #[prost(uint64, optional, tag = "3")]
+    #[serde(default)]
+    pub after: Option<u64>,
 }
 
 /// The answer to a [`PushRequest`]: everything in it is durable.

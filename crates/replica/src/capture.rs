@@ -10,7 +10,12 @@
 //! -         DELETE, UPDATE of the key (old)   gone
 //! ?         before INSERT and UPDATE          may be gone: it collides on a UNIQUE index, and
 //!                                             OR REPLACE deletes without firing delete triggers
+//! +         before INSERT without a key       the next new row of the table gets its key from
+//!                                             SQLite; in the key's place is the largest before it
 //! ```
+//!
+//! SQLite has chosen no key yet when a BEFORE trigger fires, and shows -1 (3.0 and later; the page
+//! on triggers calls it undefined). Should it show anything else one day, no key counts as counted.
 //!
 //! # Invariants
 //! - The triggers use no function that an older SQLite or another program lacks (3.24 and later).
@@ -25,8 +30,11 @@ use crate::table::{Declared, Table, Unique, quote};
 /// them back. (`unixepoch('subsec')` needs SQLite 3.42.)
 const NOW_MS: &str = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)";
 
-const KINDS: [&str; 6] =
-    ["insert", "update", "rekey", "delete", "replace_insert", "replace_update"];
+/// The next new row gets its key from SQLite.
+pub(crate) const NEXT: &str = "+";
+
+const KINDS: [&str; 7] =
+    ["insert", "update", "rekey", "delete", "replace_insert", "replace_update", "count"];
 
 fn trigger_name(kind: &str, table: &str) -> String {
     format!("warren_{kind}_{table}")
@@ -104,6 +112,16 @@ fn triggers(table: &Table, declared: &Declared) -> Vec<(String, String)> {
         let same = same(names());
         let when = format!("AFTER UPDATE ON {on} WHEN ({same_key}) AND NOT ({same})");
         all.push(trigger("update", &when, &note(table, &mask.join("||"), "new")));
+    }
+    if table.counts {
+        let key = quote(&table.key[0]);
+        let when = format!("BEFORE INSERT ON {on} WHEN new.{key} = -1");
+        let next = format!(
+            "INSERT INTO warren_outbox (at,table_id,changed,k1) \
+             VALUES (0,{},'{NEXT}',(SELECT max({key}) FROM {on})); ",
+            table.id
+        );
+        all.push(trigger("count", &when, &next));
     }
     if !table.uniques.is_empty() {
         let look = note_collisions(table);

@@ -10,6 +10,7 @@ use crate::conflicts::{Conflict, Edit, Outcome};
 use crate::history::HistoryEntry;
 use crate::obstacle::Obstacle;
 use crate::receipt::Receipt;
+use crate::renumber::Renumbered;
 use crate::report::{Discrepancy, Report};
 use crate::status::Status;
 
@@ -85,9 +86,14 @@ impl Report {
             "exceptions": self.exceptions,
             "obstacles": obstacles(&self.obstacles),
             "adopted": self.adopted,
+            "renumbered": self.renumbered.iter().map(renumbered).collect::<Vec<_>>(),
             "clock_off_ms": self.clock_off_ms,
         })
     }
+}
+
+fn renumbered(row: &Renumbered) -> Value {
+    json!({"table": row.table, "old": row.old, "new": row.new})
 }
 
 impl HistoryEntry {

@@ -13,9 +13,10 @@ use protocol::Item;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::codec::{Codec, Refusal};
+use crate::counted;
 use crate::error::{Error, Result};
 
-pub(crate) use self::rewrite::{Holds, encode_anew, rename_unsent, restamp_unsent};
+pub(crate) use self::rewrite::{Holds, change_unsent, encode_anew, rename_unsent, restamp_unsent};
 
 /// How a message came into the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +174,9 @@ fn insert(
 
 fn mark_sent(db: &Connection, timestamp: Timestamp) -> Result<()> {
     let sql = "UPDATE warren_message SET sent = 1 WHERE timestamp = ?1 AND sent = 0";
-    db.prepare_cached(sql)?.execute([timestamp.to_bytes()])?;
+    if db.prepare_cached(sql)?.execute([timestamp.to_bytes()])? > 0 {
+        counted::forget_sent(db, timestamp)?;
+    }
     Ok(())
 }
 
@@ -259,13 +262,33 @@ impl UnsentPage {
         let sql =
             "UPDATE warren_message SET sent = 1 WHERE sent = 0 AND timestamp <= ?1 AND id <= ?2";
         db.prepare_cached(sql)?.execute((last.timestamp.to_bytes(), self.id_max))?;
-        Ok(())
+        counted::forget_sent(db, last.timestamp)
     }
+}
+
+/// Whether there is a message that the state does not have yet.
+pub(crate) fn is_unmerged(db: &Connection) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_message WHERE merged = 0)";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 /// The oldest messages that the state does not have yet.
 pub(crate) fn unmerged_page(db: &Connection) -> Result<Vec<Message>> {
     page(db, "merged = 0", None, TOGETHER_COUNT_MAX, TOGETHER_BYTES_MAX)
+}
+
+/// Visits all messages that the state does not have yet, in order of time.
+pub(crate) fn for_each_unmerged(
+    db: &Connection,
+    mut visit: impl FnMut(&Message) -> Result<()>,
+) -> Result<()> {
+    let mut after = None;
+    loop {
+        let messages = page(db, "merged = 0", after, TOGETHER_COUNT_MAX, TOGETHER_BYTES_MAX)?;
+        let Some(last) = messages.last() else { return Ok(()) };
+        after = Some(last.timestamp);
+        messages.iter().try_for_each(&mut visit)?;
+    }
 }
 
 fn page(

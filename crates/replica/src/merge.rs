@@ -27,7 +27,7 @@ pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Re
             let timestamp = message.timestamp;
             match names.log.decode(message) {
                 Ok(change) => {
-                    merge_one(&mut names, timestamp, change)?;
+                    merge_one(&mut names, timestamp, &change)?;
                     clock.receive(timestamp);
                 }
                 Err(refusal) => {
@@ -47,22 +47,27 @@ pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Re
     Ok(refused)
 }
 
-fn merge_one(names: &mut Names<'_>, timestamp: Timestamp, change: Change) -> Result<()> {
+/// Takes one change into the state of its row.
+pub(crate) fn merge_one(
+    names: &mut Names<'_>,
+    timestamp: Timestamp,
+    change: &Change,
+) -> Result<()> {
     match change {
         Change::Write { table, key, cells, .. } => {
-            let id = RowId::new(names.table(&table)?, &key);
+            let id = RowId::new(names.table(table)?, key);
             let mut columns = Vec::with_capacity(cells.len());
-            for cell in &cells {
-                columns.push(names.column(&table, &cell.column)?);
+            for cell in cells {
+                columns.push(names.column(table, &cell.column)?);
             }
             update(names.db, &id, |row| write(row, &columns, timestamp))
         }
         Change::Delete { table, key, .. } => {
-            let id = RowId::new(names.table(&table)?, &key);
+            let id = RowId::new(names.table(table)?, key);
             update(names.db, &id, |row| row.delete(timestamp))
         }
         Change::Schema { table, declaration } => {
-            declaration::note(names, &table, timestamp, &declaration)
+            declaration::note(names, table, timestamp, declaration)
         }
     }
 }

@@ -8,6 +8,7 @@ use protocol::Outcome;
 
 use crate::codec::Refusal;
 use crate::obstacle::Obstacle;
+use crate::renumber::Renumbered;
 
 /// What a sync did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Report {
     pub obstacles: Vec<Obstacle>,
     /// Tables and columns that were created.
     pub adopted: Vec<String>,
+    /// New rows of this device that got another key.
+    pub renumbered: Vec<Renumbered>,
     /// How far the device's clock was off, if far enough to be corrected.
     pub clock_off_ms: i64,
 }

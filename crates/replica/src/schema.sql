@@ -29,7 +29,7 @@ CREATE TABLE warren_outbox (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,       -- SQLite's clock, milliseconds since 1970
     table_id INTEGER NOT NULL,
-    changed TEXT NOT NULL,     -- '*' all, '-' gone, '?' look, or a 0 or 1 per captured column
+    changed TEXT NOT NULL,     -- '*' all, '-' gone, '?' look, '+' next, or a 0 or 1 per captured column
     k1
 );
 
@@ -59,6 +59,16 @@ CREATE TABLE warren_row (
     state BLOB NOT NULL, -- crdt::Row
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
+
+-- New rows whose keys SQLite counted, and that the server does not have: another device may have
+-- given the same key.
+CREATE TABLE warren_counted (
+    table_id INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    timestamp BLOB NOT NULL, -- of the message that made it
+    PRIMARY KEY (table_id, key)
+) WITHOUT ROWID;
+CREATE INDEX warren_counted_timestamp ON warren_counted (timestamp);
 
 -- Rows whose visible form has yet to follow their state.
 CREATE TABLE warren_unsettled (

@@ -13,14 +13,14 @@ use std::collections::{BTreeSet, HashMap};
 use crdt::{Cell, Change, Clock, Fingerprint, Row, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
 
-use crate::declaration;
+use crate::capture::NEXT;
 use crate::error::Result;
 use crate::exception::{self, Kind};
 use crate::log::Log;
-use crate::meta;
 use crate::state::{self, Names, RowId};
 use crate::table::{Declared, Table, quote};
 use crate::value::{Bound, read};
+use crate::{counted, declaration, meta};
 
 /// Outbox rows that are stamped together: bounds memory after a large offline import.
 const CHUNK_COUNT_MAX: usize = 50_000;
@@ -52,6 +52,8 @@ struct Noted {
     table: i64,
     changed: String,
     key: Vec<Value>,
+    /// Whether it is a new row whose key SQLite counted.
+    is_counted: bool,
 }
 
 /// Stamps what is in the outbox about these tables; returns how many messages that made.
@@ -85,7 +87,8 @@ fn read_outbox(db: &Connection, tables: &[Table]) -> Result<Vec<Noted>> {
         let table = row.get(2)?;
         let key = read(row, 4, key_lengths.get(&table).copied().unwrap_or(0))?;
         let at_ms = row.get::<_, i64>(1)?.max(0).cast_unsigned();
-        Ok(Noted { seq: row.get(0)?, at_ms, table, changed: row.get(3)?, key })
+        let (seq, changed) = (row.get(0)?, row.get(3)?);
+        Ok(Noted { seq, at_ms, table, changed, key, is_counted: false })
     })?;
     Ok(noted.collect::<rusqlite::Result<_>>()?)
 }
@@ -108,6 +111,8 @@ struct Stamper<'a> {
     exceptions: HashMap<RowId, Kind>,
     /// What is shown of a row that changed here may depend on others only through foreign keys.
     has_references: bool,
+    /// Tables whose next new row gets a counted key, each with the largest key before that.
+    counting: HashMap<i64, Option<Value>>,
 }
 
 /// A table with the statement that reads one row of it.
@@ -142,33 +147,67 @@ impl<'a> Stamper<'a> {
             count: 0,
             has_references,
             exceptions,
+            counting: HashMap::new(),
         })
     }
 
     fn stamp_chunk(&mut self, noted: Vec<Noted>) -> Result<()> {
+        let noted: Vec<_> =
+            noted.into_iter().filter_map(|noted| self.tell_counted(noted)).collect();
         let mut last_by_row: HashMap<RowId, LastChanges> = HashMap::new();
         for (index, noted) in noted.iter().enumerate() {
             let id = RowId::new(noted.table, &noted.key);
-            last_by_row.entry(id).or_default().add(index, &noted.changed);
+            last_by_row.entry(id).or_default().add(index, noted);
         }
         for (index, noted) in noted.into_iter().enumerate() {
             let id = RowId::new(noted.table, &noted.key);
             let last = &last_by_row[&id];
             let capture = self.tables.get_mut(&noted.table).expect("only these tables are read");
             let change = match capture.read(&noted.key)? {
+                Some(_) if last.goes_first(index) => last.delete(index, capture.table, &noted.key),
                 Some(values) => last.write(index, capture.table, &noted.key, values),
                 None => last.delete(index, capture.table, &noted.key),
             };
             if let Some(change) = change {
                 let timestamp = self.clock.send(self.now.correct(noted.at_ms));
-                self.add(timestamp, change, &id)?;
+                self.add(timestamp, change, &id, last.makes_counted(index))?;
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, timestamp: Timestamp, mut change: Change, id: &RowId) -> Result<()> {
-        let mut row = state::load(self.db, id)?.unwrap_or_default();
+    /// What says that the next key is counted goes; it may have been a row that another one kept out
+    /// (OR IGNORE, an upsert), so the next must also be past the keys before.
+    fn tell_counted(&mut self, mut noted: Noted) -> Option<Noted> {
+        if noted.changed == NEXT {
+            self.counting.insert(noted.table, noted.key.into_iter().next());
+            return None;
+        }
+        if noted.changed == "*" {
+            noted.is_counted = match (self.counting.remove(&noted.table), noted.key.first()) {
+                (Some(Some(Value::Integer(largest))), Some(Value::Integer(key))) => *key > largest,
+                (before, _) => before.is_some(),
+            };
+        }
+        Some(noted)
+    }
+
+    fn add(
+        &mut self,
+        timestamp: Timestamp,
+        mut change: Change,
+        id: &RowId,
+        is_counted: bool,
+    ) -> Result<()> {
+        let known = state::load(self.db, id)?;
+        if known.is_none() && matches!(change, Change::Delete { .. }) {
+            // A row that came and went since the last sync. Another device may have one of that key.
+            return Ok(());
+        }
+        let mut row = known.unwrap_or_default();
+        if is_counted && !row.is_live() {
+            counted::note(self.db, id, timestamp)?;
+        }
         let exception = self.exceptions.remove(id);
         self.note_seen(&mut change, &row, exception, id.table);
         self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
@@ -277,22 +316,42 @@ struct LastChanges {
     columns: HashMap<usize, usize>,
     /// The last of all.
     any: usize,
+    /// The last one that deleted the row.
+    gone: Option<usize>,
+    /// Whether the last one that wrote the whole row was an insert with a counted key.
+    is_counted: bool,
+    /// The last one that deleted the row before that.
+    gone_first: Option<usize>,
 }
 
 impl LastChanges {
-    fn add(&mut self, index: usize, changed: &str) {
+    fn add(&mut self, index: usize, noted: &Noted) {
         self.any = index;
-        match changed {
+        match noted.changed.as_str() {
             "*" => {
                 self.whole = Some(index);
+                self.is_counted = noted.is_counted;
+                self.gone_first = if noted.is_counted { self.gone } else { None };
                 self.columns.clear();
             }
-            "-" | "?" => {}
+            "-" => self.gone = Some(index),
+            "?" => {}
             mask => {
                 let places = mask.bytes().enumerate().filter(|(_, bit)| *bit == b'1');
                 self.columns.extend(places.map(|(place, _)| (place, index)));
             }
         }
+    }
+
+    /// Whether change number `index` deleted a row whose key SQLite then gave to another one, as it
+    /// does without AUTOINCREMENT.
+    fn goes_first(&self, index: usize) -> bool {
+        self.gone_first == Some(index)
+    }
+
+    /// Whether the message of change number `index` makes a row whose key was counted.
+    fn makes_counted(&self, index: usize) -> bool {
+        self.is_counted && self.whole == Some(index)
     }
 
     /// The message of change number `index` to a row that is there.
@@ -324,6 +383,6 @@ impl LastChanges {
     fn delete(&self, index: usize, table: &Table, key: &[Value]) -> Option<Change> {
         let (table, key) = (table.name.clone(), key.to_vec());
         let seen = BTreeSet::new();
-        (self.any == index).then_some(Change::Delete { table, key, seen })
+        (self.any == index || self.goes_first(index)).then_some(Change::Delete { table, key, seen })
     }
 }

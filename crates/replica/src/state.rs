@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use crdt::{Change, ColumnId, Row, Timestamp, Value};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::declaration;
 use crate::error::{Error, Result};
 use crate::log::Log;
+use crate::{counted, declaration};
 
 /// A row's name: its table's number and its encoded primary key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +48,12 @@ pub(crate) fn save(db: &Connection, id: &RowId, row: &Row) -> Result<()> {
     Ok(())
 }
 
+pub(crate) fn remove(db: &Connection, id: &RowId) -> Result<()> {
+    let sql = "DELETE FROM warren_row WHERE table_id = ?1 AND key = ?2";
+    db.prepare_cached(sql)?.execute((id.table, &id.key))?;
+    Ok(())
+}
+
 /// Notes that the row's visible form has to follow its state; `remote`: and may not do so yet.
 pub(crate) fn unsettle(db: &Connection, id: &RowId, remote: bool) -> Result<()> {
     let sql = "INSERT INTO warren_unsettled VALUES (?1, ?2, ?3)
@@ -67,6 +73,7 @@ pub(crate) fn rename(
         Change::Write { table, key, .. } | Change::Delete { table, key, .. } => (table, key),
         Change::Schema { .. } => return declaration::rename(db, old, new),
     };
+    counted::rename(db, old, new)?;
     let id = RowId::new(Names::new(db)?.table(table)?, key);
     if let Some(mut row) = load(db, &id)? {
         row.rename(old, new);

@@ -4,47 +4,30 @@
 //! - Each page is in the file before the next is asked for, and each acknowledgement before the
 //!   next page is sent: a killed sync goes on where it was.
 //! - No transaction is open while the network is waited for.
-//! - Everything received is shown in one transaction at the end.
+//! - Everything received is shown in one transaction: at the end, and before new rows with counted
+//!   keys are sent.
 
+mod push;
 mod turn;
 
-use bytes::Bytes;
-use crdt::{Change, ContentForm};
-use protocol::{Device, Pulled, Pushed, Reconcile, Round, Step};
-use protocol::{ErrorCode, PullResponse, PushRequest};
+use protocol::{Device, ErrorCode, PullResponse, Pulled, Reconcile, Round, Step};
 
-use crate::adopt;
 use crate::devices::to_send;
 use crate::error::{Error, Result};
-use crate::exception;
-use crate::form;
-use crate::log::{self, Holds, Log, UnsentPage};
-use crate::merge;
+use crate::log;
 use crate::meta::{self, Key};
-use crate::obstacle;
-use crate::receive::{become_device, keep};
+use crate::receive::keep;
 use crate::replica::Replica;
 use crate::report::{Discrepancy, Report};
-use crate::settle;
 use crate::stamp::{self, Now};
 use crate::table::Table;
-use crate::track;
 use crate::transport::{AsyncTransport, Pull};
-use crate::value::literals;
+use crate::{adopt, exception, form, merge, obstacle, renumber, settle, track};
 
 /// Messages of a page at most; the bytes bound is the protocol's.
 const PAGE_COUNT_MAX: usize = 10_000;
-/// Content bytes of a page that is sent: leaves room for framing within the server's body limit.
-const PAGE_BYTES_MAX: usize = protocol::PAGE_BYTES_MAX;
 /// A clock that is off by more than this is corrected by the server's; less may be the network.
 const CLOCK_OFF_MS_MAX: u64 = 60_000;
-/// How often one sync may find that it shares a node id: once is enough, unless ids are drawn
-/// badly.
-const RENAMES_COUNT_MAX: u32 = 3;
-
-/// How often what the server refuses as too far ahead is stamped again in one sync: after what it
-/// should hold; as if it held nothing ahead; and what a comparison then brings.
-const RESTAMPS_COUNT_MAX: u32 = 3;
 
 /// Messages or rows between two words about how far a sync is.
 pub(crate) const PROGRESS_EVERY: usize = 1_000;
@@ -94,6 +77,7 @@ impl Replica {
             renames: 0,
             turns: 0,
             restamps: 0,
+            overtakings: 0,
             server_ms: 0,
             off_ms: 0,
             off_before: meta::get(&self.db, Key::ClockOff)?,
@@ -117,6 +101,7 @@ struct Session<'a, 'o> {
     renames: u32,
     turns: u32,
     restamps: u32,
+    overtakings: u32,
     /// The server's clock, as the last answer said.
     server_ms: u64,
     /// What that was minus the device's, and what the sync before found.
@@ -237,29 +222,6 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// A server, or a proxy in front of it, may be set to less than what is usual: what is too
-    /// large is tried again in halves.
-    fn smaller_pages(&mut self, error: Error, page: Option<&UnsentPage>) -> Result<()> {
-        if !error.is_too_large() {
-            return Err(error);
-        }
-        let count = page.map_or(self.page_count, |page| page.messages.len());
-        if count > 1 {
-            self.page_count = count / 2;
-            return Ok(());
-        }
-        let log = Log::open(&self.replica.db)?;
-        let change = page.and_then(|page| log.decode(page.messages.first()?).ok());
-        let Some(Change::Write { table, key, .. }) = change else { return Err(error) };
-        let row = format!("the row of {table} with key {}", literals(&key));
-        Err(match error {
-            Error::Refused { code, message } => {
-                Error::Refused { code, message: format!("{message}: {row}") }
-            }
-            _ => Error::ProxyLimit { row },
-        })
-    }
-
     /// The server's clock is a hint: it counts if the sync before has found the same difference.
     fn compare_clocks(&mut self, server_ms: u64) {
         let device_ms = (self.options.now_ms)();
@@ -271,62 +233,6 @@ impl Session<'_, '_> {
         self.server_ms = server_ms;
         self.report.clock_off_ms = offset_ms;
         self.now = Now { device_ms, offset_ms };
-    }
-
-    async fn push(&mut self, round: &mut Round) -> Result<()> {
-        let db = &self.replica.db;
-        self.replica.transaction(form::settle)?;
-        if self.sent == 0 {
-            self.to_send = log::unsent_count(db)?;
-        }
-        let page = UnsentPage::read(db, self.page_count, PAGE_BYTES_MAX)?;
-        if page.messages.is_empty() {
-            let why = "it is to be sent, and cannot be found".into();
-            return Err(Error::Damaged { timestamp: "of an unsent change".into(), why });
-        }
-        let unsent = to_send(db)?.saturating_sub(page.messages.len() as u64);
-        let form = form::of_account(db)?.unwrap_or(ContentForm::Plain);
-        let request = PushRequest {
-            messages: page.messages.iter().cloned().map(Into::into).collect(),
-            key_id: Bytes::copy_from_slice(form.as_bytes()),
-        };
-        let answer = match self.transport.push(&self.token, &request, unsent).await {
-            Err(Error::Refused { code: ErrorCode::TimestampConflict, .. })
-                if self.renames < RENAMES_COUNT_MAX =>
-            {
-                self.renames += 1;
-                self.report.became_device = true;
-                return self.replica.transaction(become_device);
-            }
-            Err(Error::Refused { code: ErrorCode::ClockDrift, .. })
-                if self.restamps < RESTAMPS_COUNT_MAX =>
-            {
-                let holds = if self.restamps == 0 { Holds::Sent } else { Holds::NothingAhead };
-                self.restamps += 1;
-                let server_ms = self.server_ms;
-                return self.replica.transaction(|db| log::restamp_unsent(db, server_ms, holds));
-            }
-            Err(error @ Error::Refused { code: ErrorCode::FormMismatch, .. }) => {
-                return self.other_form(error, round).await;
-            }
-            Err(error) => return self.smaller_pages(error, Some(&page)),
-            Ok(answer) => answer,
-        };
-        let pushed = Pushed {
-            stored: answer.stored,
-            cursor: answer.cursor,
-            fingerprint: fingerprint(answer.fingerprint.as_ref())?,
-        };
-        self.replica.transaction(|db| {
-            page.mark_sent(db)?;
-            let cursor = meta::number(db, Key::Cursor)?;
-            meta::set_number(db, Key::Cursor, pushed.cursor_after(cursor))
-        })?;
-        self.sent += page.messages.len() as u64;
-        self.report.sent += answer.stored;
-        (self.options.progress)(Progress::Sent(self.sent, self.sent.max(self.to_send)));
-        round.pushed(pushed);
-        Ok(())
     }
 
     /// Compares both sets, takes what this device lacks, and marks what the server lacks.
@@ -374,6 +280,7 @@ impl Session<'_, '_> {
             meta::set(db, Key::ClockOff, off_ms)?;
             form::check(db)?;
             stamp::stamp(db, &Table::all(db)?, now)?;
+            report.renumbered.extend(renumber::renumber(db, &Table::all(db)?)?);
             let refused = merge::merge(db, |done| progress(Progress::Applied(done)))?;
             report.refused.add_all(refused);
             if adopting {

@@ -108,6 +108,8 @@ pub(crate) struct Table {
     pub(crate) id: i64,
     pub(crate) name: String,
     pub(crate) key: Vec<String>,
+    /// Whether SQLite counts its keys: it gives a row that comes without one the next.
+    pub(crate) counts: bool,
     /// Of the key's columns.
     key_affinities: Vec<Affinity>,
     pub(crate) columns: Vec<Column>,
@@ -139,6 +141,7 @@ impl Table {
             .collect::<rusqlite::Result<_>>()?;
         let key_affinities = key_affinities(db, &name)?;
         let uniques = uniques(db, &name)?;
+        let counts = counts(db, &name)?;
         let mut usable_keys = Vec::new();
         for key in foreign_keys(db, &name)? {
             // SQLite takes a key to a table that is not there, or has no such columns.
@@ -147,7 +150,7 @@ impl Table {
             }
         }
         let foreign_keys = usable_keys;
-        Ok(Self { id, name, key, key_affinities, columns, uniques, foreign_keys })
+        Ok(Self { id, name, key, counts, key_affinities, columns, uniques, foreign_keys })
     }
 
     /// Why these values are no key of this table, if they are none.
@@ -198,6 +201,15 @@ pub(crate) fn references<'a>(
 ) -> impl Iterator<Item = (&'a Table, &'a ForeignKey)> {
     let keys = tables.iter().flat_map(|table| table.foreign_keys.iter().map(move |fk| (table, fk)));
     keys.filter(|(_, fk)| fk.parent.eq_ignore_ascii_case(&parent.name))
+}
+
+/// Whether the key is the rowid under another name (<https://sqlite.org/lang_createtable.html#rowid>).
+fn counts(db: &Connection, table: &str) -> Result<bool> {
+    let sql = "SELECT count(*) = 1 AND min(type) = 'INTEGER' COLLATE NOCASE
+                   AND NOT (SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main')
+               FROM pragma_table_info(?1) WHERE pk > 0";
+    let counts: Option<bool> = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
+    Ok(counts.unwrap_or(false))
 }
 
 /// In the key's order.

@@ -8,6 +8,7 @@
 use crdt::{Baseline, Cell, Change, Fingerprint, Row, Value};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
+use crate::capture::NEXT;
 use crate::error::{Error, Result};
 use crate::log::Log;
 use crate::meta::{self, Key};
@@ -183,7 +184,7 @@ pub(crate) fn untrack(db: &Connection, name: &str) -> Result<()> {
         "UPDATE warren_column SET place = NULL, key_place = NULL WHERE table_id = ?1",
         [id],
     )?;
-    for table in ["warren_outbox", "warren_unsettled", "warren_exception"] {
+    for table in ["warren_outbox", "warren_unsettled", "warren_exception", "warren_counted"] {
         db.execute(&format!("DELETE FROM {table} WHERE table_id = ?1"), [id])?;
     }
     Ok(())
@@ -285,6 +286,11 @@ fn note_differences(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
     for_each_row(db, table, |key, values| {
         let row = state::load(db, &RowId::new(table.id, &key))?;
         let Some(row) = row.filter(Row::is_live) else {
+            if table.counts {
+                // Who gave the key is not known. Two rows that should be one can be put together
+                // again, one that should be two cannot.
+                note(db, table, &[Value::Null], NEXT, at_ms)?;
+            }
             return note(db, table, &key, "*", at_ms);
         };
         let differing = differing(&mut names, table, &row, &values)?;

@@ -124,6 +124,7 @@ impl From<sync_store::Error> for Refusal {
     fn from(error: sync_store::Error) -> Self {
         use sync_store::Error as E;
         match error {
+            E::Behind => Self::new(ErrorCode::Behind, error.to_string()),
             E::TimestampConflict { .. } => {
                 Self::new(ErrorCode::TimestampConflict, error.to_string())
             }

@@ -17,6 +17,8 @@ pub struct Batch {
     pub(crate) bytes: u64,
     /// Messages that were in the request once more.
     pub(crate) repeated: u64,
+    /// The arrival number after which nothing may have arrived, if that matters.
+    pub(crate) after: Option<u64>,
 }
 
 /// A message with its hash ([`Fingerprint::of`]).
@@ -47,6 +49,12 @@ impl Batch {
         } else {
             Err(Error::TimestampConflict { timestamps: conflicts })
         }
+    }
+
+    /// To be stored only if nothing has arrived after this cursor: else [`Error::Behind`].
+    #[must_use]
+    pub fn only_after(self, cursor: Option<u64>) -> Self {
+        Self { after: cursor, ..self }
     }
 
     /// Of messages with one timestamp the first stays, whatever the others say.

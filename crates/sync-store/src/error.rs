@@ -22,6 +22,9 @@ pub enum Error {
         /// At least one, at most [`TIMESTAMPS_NAMED_MAX`].
         timestamps: Vec<Timestamp>,
     },
+    /// Something has arrived after the cursor that the batch names. Nothing of the request is stored.
+    #[error("something has arrived that the device has not pulled")]
+    Behind,
     /// The new messages do not fit into what the account may hold. Nothing of the request is stored.
     #[error("the account may hold {limit} {what}, and this would make it {wanted}")]
     QuotaExceeded {

@@ -94,7 +94,7 @@ impl PostgresStore {
     async fn insert(
         &self,
         columns: &Columns,
-        sent: u64,
+        (sent, after): (u64, Option<u64>),
         quota: Quota,
         seen: Option<&Seen>,
     ) -> Result<(Stored, bool)> {
@@ -103,16 +103,19 @@ impl PostgresStore {
             (seen.map_or(0, |seen| seen.now_ms), seen.and_then(|seen| seen.unsent));
         let (messages_max, bytes_max) = (bigint(quota.messages_max), bigint(quota.bytes_max));
         let (now_ms, unsent, all) = (bigint(now_ms), unsent.map(bigint), bigint(sent));
-        let rest: [pool::Parameter<'_>; 6] = [
+        let after = after.map(bigint);
+        let rest: [pool::Parameter<'_>; 7] = [
             (&messages_max, Type::INT8),
             (&bytes_max, Type::INT8),
             (&client, Type::TEXT),
             (&now_ms, Type::INT8),
             (&all, Type::INT8),
             (&unsent, Type::INT8),
+            (&after, Type::INT8),
         ];
         let parameters = [&[self.vault()], &columns.parameters()[..], &rest].concat();
-        let sql = "SELECT * FROM warren.store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+        let sql =
+            "SELECT * FROM warren.store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
         let limits = (quota.messages_max, quota.bytes_max);
         let stored = self.postgres.one(sql, &parameters).await;
         let row = stored.map_err(|error| rows::stored_error(error, limits))?;
@@ -142,7 +145,8 @@ impl PostgresStore {
 #[async_trait]
 impl SyncStore for PostgresStore {
     async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored> {
-        let (keys, sent) = (Arc::clone(&self.keys), batch.sum.count + batch.repeated);
+        let sent = (batch.sum.count + batch.repeated, batch.after);
+        let keys = Arc::clone(&self.keys);
         let seal = move || Columns::new(&batch.entries.iter().collect::<Vec<_>>(), &keys);
         let columns = blocking(seal).await?;
         let (stored, is_damaged) = self.insert(&columns, sent, quota, seen.as_ref()).await?;

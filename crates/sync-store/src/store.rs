@@ -22,7 +22,7 @@ pub trait SyncStore: GatewayStore {
     /// Stores what is new, all or nothing, and answers when it is on the disk.
     ///
     /// `TimestampConflict` if a timestamp has another content already, `QuotaExceeded` if the new
-    /// messages do not fit.
+    /// messages do not fit, `Behind` if something has arrived that the batch does not follow.
     async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored>;
 
     /// What arrived after `cursor`: at most `count_max` messages, and no more after `bytes_max` of

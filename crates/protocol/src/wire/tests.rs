@@ -49,7 +49,8 @@ fn rust_types_json_and_the_proto_file_agree() {
     let key_id = || Bytes::from_static(b"8 bytes.");
     let form = || Some(ContentForm { key_id: key_id() });
     check("ContentForm", &form().unwrap());
-    check("PushRequest", &PushRequest { messages: messages.clone(), key_id: key_id() });
+    let request = PushRequest { messages: messages.clone(), key_id: key_id(), after: Some(7) };
+    check("PushRequest", &request);
     check("EncryptRequest", &EncryptRequest { key_id: key_id(), cursor: 1, begin: true });
     let fingerprint = Some(fingerprint());
     let pushed = PushResponse {

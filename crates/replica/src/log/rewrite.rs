@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crdt::{Clock, DRIFT_MS_MAX, Fingerprint, Message, Node, Timestamp};
+use crdt::{Change, Clock, DRIFT_MS_MAX, Fingerprint, Message, Node, Timestamp};
 use rusqlite::Connection;
 
 use super::{Log, REFUSED, TOGETHER_BYTES_MAX, TOGETHER_COUNT_MAX, WAITING, content, page};
@@ -82,6 +82,29 @@ pub(crate) fn restamp_unsent(db: &Connection, server_ms: u64, holds: Holds) -> R
         Ok(Rewritten::Becomes(log.codec.encode(after, &change)))
     })?;
     meta::set_clock(db, &clock)
+}
+
+/// Gives changes of this device another content, under the same timestamps, as long as no server has
+/// them. `another` says whether it has changed one.
+pub(crate) fn change_unsent(
+    db: &Connection,
+    node: Node,
+    mut another: impl FnMut(Timestamp, &mut Change) -> Result<bool>,
+) -> Result<()> {
+    let log = Log::open(db)?;
+    rewrite(db, "sent = 0 AND merged = 1", |message| {
+        let timestamp = message.timestamp;
+        if timestamp.node() != node {
+            return Ok(Rewritten::Stays);
+        }
+        let mut change = log.change(timestamp)?;
+        let has_changed = another(timestamp, &mut change)?;
+        Ok(if has_changed {
+            Rewritten::Becomes(log.codec.encode(timestamp, &change))
+        } else {
+            Rewritten::Stays
+        })
+    })
 }
 
 /// Encodes every message anew that is a change, before another device has one of them in the new

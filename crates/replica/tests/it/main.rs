@@ -9,6 +9,7 @@ mod clocks;
 mod conflicts;
 mod converge;
 mod copies;
+mod counted;
 mod declarations;
 mod heal;
 mod hostile;

@@ -135,6 +135,9 @@ impl Transport for MemoryServer {
         if *self.form.get_or_insert(form) != form || is_in_plain {
             return refused(ErrorCode::FormMismatch);
         }
+        if request.after.is_some_and(|after| self.messages.len() as u64 > after) {
+            return refused(ErrorCode::Behind);
+        }
         self.check_drift(request)?;
         let known: BTreeMap<_, _> =
             self.messages.iter().map(|m| (m.timestamp, m.content.clone())).collect();

@@ -66,7 +66,7 @@ struct PushQuery {
 }
 
 refusals!(PushRefusals: BODY, TOKEN, [
-    ClockDrift, FormMismatch, InvalidTimestamp, QuotaExceeded, TimestampConflict
+    Behind, ClockDrift, FormMismatch, InvalidTimestamp, QuotaExceeded, TimestampConflict
 ]);
 
 /// Stores messages; what is known already is counted, not stored. All or nothing.
@@ -115,7 +115,8 @@ fn decode(body: RawBody, messages_count_max: usize) -> Result<(ContentForm, Batc
     check_count(request.messages.len(), messages_count_max, "messages")?;
     let form = encryption::form_of(&request.key_id)?;
     let checked = request.messages.into_iter().map(check);
-    Ok((form, Batch::new(checked.collect::<Result<_, _>>()?)?, room))
+    let batch = Batch::new(checked.collect::<Result<_, _>>()?)?;
+    Ok((form, batch.only_after(request.after), room))
 }
 
 fn check_unsent(unsent: Option<u64>) -> Result<(), Refusal> {

@@ -118,6 +118,7 @@ pub(super) fn stored_error(error: Error, limits: (u64, u64)) -> Error {
             }
             None => error,
         },
+        "WR005" => Error::Behind,
         _ => error,
     }
 }

@@ -21,6 +21,9 @@ pub(super) fn store(
         windows::rebuild(db)?;
     }
     let before = state(db)?;
+    if batch.after.is_some_and(|after| before.cursor > after) {
+        return Err(Error::Behind);
+    }
     let Known { sums: known, clashes, .. } = insert_all(db, batch, before.cursor)?;
     if !clashes.is_empty() {
         return Err(Error::TimestampConflict { timestamps: clashes });

@@ -267,7 +267,7 @@ async fn a_schema_of_the_first_version_gets_what_gateways_need() {
     client.batch_execute(undone).await.unwrap();
     vault.record().await.unwrap_err();
     in_database("first_version").await;
-    assert_eq!(number(&client, "SELECT warren.version()::bigint").await, 3);
+    assert_eq!(number(&client, "SELECT warren.version()::bigint").await, 4);
     let answer = exchange(vault, vec![message(1, "a"), message(2, "b")]).await;
     assert_eq!((answer.cursor, answer.stored), (1, 1));
 }

@@ -48,6 +48,7 @@ macro_rules! suite {
                 any_batches_make_their_union_with_its_fingerprint,
                 vaults_do_not_see_each_other,
                 a_full_account_takes_nothing_new,
+                what_follows_a_cursor_is_stored_only_if_nothing_came_between,
                 messages_are_found_by_timestamp,
                 sessions_at_once_count_every_timestamp_once,
                 a_reader_beside_writers_misses_nothing,

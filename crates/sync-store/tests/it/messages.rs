@@ -151,6 +151,29 @@ pub(crate) async fn a_full_account_takes_nothing_new(bed: &Bed) {
     assert!(vault.verify().await.unwrap().is_equal());
 }
 
+pub(crate) async fn what_follows_a_cursor_is_stored_only_if_nothing_came_between(bed: &Bed) {
+    let vault = bed.vault();
+    let offer = async |millis: u64, after| {
+        let batch = Batch::new(vec![message(millis, "content")]).unwrap().only_after(Some(after));
+        vault.store(batch, Quota::UNLIMITED, None).await
+    };
+    assert_eq!(offer(1, 0).await.unwrap().after.cursor, 1);
+    let before = vault.state().await.unwrap();
+    // Something new, and something that is known.
+    for millis in [2, 1] {
+        assert!(matches!(offer(millis, 0).await, Err(Error::Behind)));
+        assert_eq!(vault.state().await.unwrap(), before);
+    }
+    assert_eq!(offer(2, 1).await.unwrap().after.cursor, 2);
+    // A device that knows more than a vault that was restored.
+    assert_eq!(offer(3, 9).await.unwrap().after.cursor, 3);
+    assert!(vault.verify().await.unwrap().is_equal());
+    // Of those that come at once, one is the first.
+    let (one, two, three) = tokio::join!(offer(4, 3), offer(5, 3), offer(6, 3));
+    assert_eq!([one, two, three].iter().filter(|result| result.is_ok()).count(), 1);
+    assert_eq!(vault.state().await.unwrap().cursor, 4);
+}
+
 pub(crate) async fn messages_are_found_by_timestamp(bed: &Bed) {
     let vault = bed.vault();
     store(&vault, (0..9).map(|millis| message(millis, "content")).collect()).await.unwrap();

@@ -24,7 +24,7 @@ LANGUAGE sql IMMUTABLE AS 'SELECT half & 4294967295';
 CREATE OR REPLACE FUNCTION warren.store(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
     contents bytea[], messages_max bigint, bytes_max bigint,
-    seen_client text, now_ms bigint, sent bigint, seen_unsent bigint
+    seen_client text, now_ms bigint, sent bigint, seen_unsent bigint, only_after bigint
 ) RETURNS TABLE (
     stored bigint, newest bigint, held bigint, held_bytes bigint, lanes bigint[], is_damaged boolean
 )
@@ -65,6 +65,9 @@ BEGIN
         root := number_new(of_vault, new_ones.arrived, new_ones.added, new_ones.added_bytes);
         PERFORM check_quota('messages', root.count, messages_max);
         PERFORM check_quota('bytes', root.bytes, bytes_max);
+    END IF;
+    IF root.cursor - fresh > only_after THEN
+        RAISE EXCEPTION 'something has arrived meanwhile' USING ERRCODE = 'WR005';
     END IF;
 
     UPDATE client AS c SET seen_ms = now_ms,
