@@ -10,8 +10,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use protocol::{ClientRequest, ErrorCode};
 use replica::{
-    Discrepancy, Error, Http, Obstacle, PhraseError, Progress, Refused, Replica, Report,
-    SyncOptions,
+    Discrepancy, Error, Http, Obstacle, PhraseError, Progress, Refused, Renumbered, Replica,
+    Report, SyncOptions,
 };
 use zeroize::Zeroize;
 
@@ -225,6 +225,12 @@ fn describe(path: &Path, report: &Report, output: Output) {
     ));
     for adopted in &report.adopted {
         output.line(format_args!("  {adopted}"));
+    }
+    for Renumbered { table, from, to } in &report.renumbered {
+        output.line(format_args!(
+            "  {table}: row {from} of this device is row {to} now: another device was first to take \
+             {from}"
+        ));
     }
     if report.became_device {
         output.line(format_args!("  this file is a copy: it is a device of its own from here on"));

@@ -61,6 +61,15 @@ pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
             output.line(format_args!("{name}: tracked, {rows} rows"));
         }
     }
+    let counting: Vec<_> = tracked.iter().filter(|table| table.counts && !table.already).collect();
+    if !counting.is_empty() {
+        let names: Vec<_> = counting.iter().map(|table| table.table.as_str()).collect();
+        output.line(format_args!(
+            "SQLite counts the keys of {}: where two devices give one key to two new rows, the second \
+             to sync gives its row the next, and what refers to it by foreign keys follows",
+            names.join(", ")
+        ));
+    }
     for refused in &refused {
         output.line(format_args!("not tracked: {refused}"));
     }
@@ -71,9 +80,9 @@ pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
     if was_given || made.is_some() {
         hardening::tell_who_may_read(&arguments.tracked.file, output)?;
     }
-    let tables = tracked
-        .iter()
-        .map(|table| json!({"table": table.table, "rows": table.rows, "already": table.already}));
+    let tables = tracked.iter().map(
+        |t| json!({"table": t.table, "rows": t.rows, "already": t.already, "counts": t.counts}),
+    );
     let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
     output.value(&json!({
         "tracked": tables.collect::<Vec<_>>(),

@@ -93,7 +93,7 @@ impl Report {
 }
 
 fn renumbered(row: &Renumbered) -> Value {
-    json!({"table": row.table, "old": row.old, "new": row.new})
+    json!({"table": row.table, "from": row.from, "to": row.to})
 }
 
 impl HistoryEntry {

@@ -31,9 +31,9 @@ pub struct Renumbered {
     /// The row's table.
     pub table: String,
     /// The key that it had on this device until now.
-    pub old: i64,
+    pub from: i64,
     /// The key that it has.
-    pub new: i64,
+    pub to: i64,
 }
 
 /// Keys that are given in the place of others, by table and old key.
@@ -61,8 +61,8 @@ pub(crate) fn renumber(db: &Connection, tables: &[Table]) -> Result<Vec<Renumber
     follow_in_other_tables(db, tables, &moves)?;
     let mut done = Vec::new();
     for table in tables {
-        for (&old, to) in moves.get(&table.id).into_iter().flatten() {
-            done.push(Renumbered { table: table.name.clone(), old, new: to.new });
+        for (&from, to) in moves.get(&table.id).into_iter().flatten() {
+            done.push(Renumbered { table: table.name.clone(), from, to: to.new });
         }
     }
     Ok(done)

@@ -204,7 +204,7 @@ pub(crate) fn references<'a>(
 }
 
 /// Whether the key is the rowid under another name (<https://sqlite.org/lang_createtable.html#rowid>).
-fn counts(db: &Connection, table: &str) -> Result<bool> {
+pub(crate) fn counts(db: &Connection, table: &str) -> Result<bool> {
     let sql = "SELECT count(*) = 1 AND min(type) = 'INTEGER' COLLATE NOCASE
                    AND NOT (SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main')
                FROM pragma_table_info(?1) WHERE pk > 0";

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::log::Log;
 use crate::meta::{self, Key};
 use crate::state::{self, Names, RowId};
-use crate::table::{Column, Declared, DeclaredColumn, Table, quote};
+use crate::table::{self, Column, Declared, DeclaredColumn, Table, quote};
 use crate::value::{Bound, read};
 use crate::{capture, settle};
 
@@ -26,15 +26,19 @@ pub struct Tracked {
     pub rows: u64,
     /// Whether it was tracked before.
     pub already: bool,
+    /// Whether SQLite counts its keys: of two devices that give one key to two new rows, the second
+    /// to send gives its row another.
+    pub counts: bool,
 }
 
 /// Begins to track a table: triggers, and its present rows as the baseline.
 pub(crate) fn track(db: &Connection, declared: &Declared) -> Result<Tracked> {
     let name = &declared.name;
     let id = Names::new(db)?.table(name)?;
+    let counts = table::counts(db, name)?;
     let sql = "SELECT tracked FROM warren_table WHERE id = ?1";
     if db.query_row(sql, [id], |row| row.get::<_, bool>(0))? {
-        return Ok(Tracked { table: name.clone(), rows: 0, already: true });
+        return Ok(Tracked { table: name.clone(), rows: 0, already: true, counts });
     }
     refuse_null_keys(db, declared)?;
     note_columns(db, id, declared)?;
@@ -46,7 +50,7 @@ pub(crate) fn track(db: &Connection, declared: &Declared) -> Result<Tracked> {
     // What other devices sent of this table before it was tracked here is to be shown.
     settle::unsettle_table(db, id)?;
     let rows = add_baseline(db, &table)?;
-    Ok(Tracked { table: name.clone(), rows, already: false })
+    Ok(Tracked { table: name.clone(), rows, already: false, counts })
 }
 
 fn find(db: &Connection, id: i64) -> Result<Table> {

@@ -179,6 +179,15 @@ export interface SyncReport {
   readonly repaired: boolean;
   /** Messages that were received, are kept, and are not shown. */
   readonly refused: number;
+  /**
+   * New rows of this device whose key SQLite had counted and another device was first to take: they
+   * got another key, and what refers to them by foreign keys followed.
+   */
+  readonly renumbered: readonly {
+    readonly table: string;
+    readonly from: number;
+    readonly to: number;
+  }[];
 }
 
 /** How the database stands. */

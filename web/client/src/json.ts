@@ -29,13 +29,15 @@ interface ReportJson {
   readonly received: number;
   readonly equal: boolean;
   readonly repaired: boolean;
+  readonly renumbered: SyncReport["renumbered"];
   readonly refused: { readonly by_reason: Readonly<Record<string, number>> };
 }
 
 export function toReport(json: string): SyncReport {
-  const { sent, received, equal, repaired, refused } = JSON.parse(json) as ReportJson;
+  const { refused, ...report } = JSON.parse(json) as ReportJson;
+  const { sent, received, equal, repaired, renumbered } = report;
   const count = Object.values(refused.by_reason).reduce((sum, of) => sum + of, 0);
-  return { sent, received, equal, repaired, refused: count };
+  return { sent, received, equal, repaired, refused: count, renumbered };
 }
 
 /** As in Format 3. */

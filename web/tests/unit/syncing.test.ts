@@ -6,7 +6,14 @@ import { pauseMs } from "../../client/src/clock.js";
 import { QUIET_MS, syncing, type Standing, type Syncing } from "../../client/src/syncing.js";
 import { fakeClock, type FakeClock } from "./clock.js";
 
-const REPORT: SyncReport = { sent: 0, received: 0, equal: true, repaired: false, refused: 0 };
+const REPORT: SyncReport = {
+  sent: 0,
+  received: 0,
+  equal: true,
+  repaired: false,
+  refused: 0,
+  renumbered: [],
+};
 
 interface Scene {
   readonly clock: FakeClock;

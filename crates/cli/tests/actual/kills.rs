@@ -105,6 +105,10 @@ fn killed_clients_lose_nothing() {
     }
 }
 
+/// What the published client says when an answer breaks off within its body (`TypeError: terminated`
+/// of its `fetch`), which it takes for no failure of the network.
+const BROKEN: &str = "We had an unknown problem opening";
+
 /// What a client has imported into the account of its name, and what it was told is synced.
 struct Ledger {
     account: &'static str,
@@ -156,7 +160,8 @@ fn a_killed_server_keeps_what_it_acknowledged() {
             match ledger.client.answer() {
                 Ok(_) => ledger.acknowledged = ledger.imported,
                 Err(reason) => {
-                    assert_eq!(reason, "network-failure");
+                    let is_of_network = reason == "network-failure" || reason.starts_with(BROKEN);
+                    assert!(is_of_network, "{reason}");
                     interrupted += 1;
                 }
             }

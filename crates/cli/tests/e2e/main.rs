@@ -17,6 +17,7 @@ mod doctor;
 mod emit;
 mod encrypted;
 mod file_modes;
+mod frameworks;
 mod heal;
 mod hex;
 mod housekeeping;

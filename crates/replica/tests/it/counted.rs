@@ -89,7 +89,7 @@ fn rows_that_two_devices_gave_one_key_stay_two_and_keep_their_relations() {
     let second = devices[1].sync(&mut server);
     let of_table = |table: &str| {
         let of_table = second.renumbered.iter().filter(|row| row.table == table);
-        of_table.map(|row| (row.old, row.new)).collect::<Vec<_>>()
+        of_table.map(|row| (row.from, row.to)).collect::<Vec<_>>()
     };
     assert_eq!(of_table("product"), [(1, 3), (2, 4)]);
     assert_eq!(of_table("tag"), [(1, 2)]);
@@ -149,7 +149,7 @@ fn a_row_that_came_and_went_between_two_syncs_takes_no_other_with_it() {
         device.write(&format!("UPDATE t SET v = v || ', edited' WHERE v = '{v}'")).unwrap();
     }
     one.sync(&mut server);
-    let moved = Renumbered { table: "t".into(), old: 1, new: 2 };
+    let moved = Renumbered { table: "t".into(), from: 1, to: 2 };
     assert_eq!(two.sync(&mut server).renumbered, [moved]);
     one.sync(&mut server);
     for device in [&one, &two] {
@@ -237,7 +237,7 @@ fn pushes_that_race_send_no_key_twice() {
     let last = devices.pop().unwrap();
     let mut race = Race { server: &mut server, others: devices };
     let report = last.try_sync_with(&mut race, false).unwrap();
-    let keys: Vec<_> = report.renumbered.iter().map(|row| (row.old, row.new)).collect();
+    let keys: Vec<_> = report.renumbered.iter().map(|row| (row.from, row.to)).collect();
     assert_eq!(keys, [(1, 2), (2, 3), (3, 4)], "each time that it was overtaken");
     assert!(report.equal);
     let rows = last.texts("SELECT id || v FROM t ORDER BY id");

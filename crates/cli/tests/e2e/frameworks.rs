@@ -1,0 +1,121 @@
+//! Unchanged programs of real frameworks, whose tables all count their keys, on three devices that
+//! are offline most of the time: no row is lost, and each refers to what it referred to.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::processes::{Ran, json as warren_json, python, sql};
+use crate::support::{Place, check_report, rows, sync, track_all};
+
+const APPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/frameworks");
+/// Edits of each device in each round, after which the devices sync in another order.
+const ROUNDS: [(u32, [usize; 4]); 4] =
+    [(50, [0, 1, 2, 0]), (50, [2, 1, 0, 2]), (50, [1, 2, 1, 0]), (50, [0, 2, 0, 1])];
+
+struct App {
+    script: &'static str,
+}
+
+impl App {
+    fn run(&self, file: &str, arguments: &[&str]) -> Value {
+        let mut command = Command::new(python());
+        command.arg(Path::new(APPS).join(self.script)).arg(file).args(arguments);
+        Ran::new(command.output().unwrap()).succeeded().value()
+    }
+}
+
+fn strings(value: &Value) -> BTreeSet<String> {
+    let one = |text: &Value| text.as_str().unwrap().to_owned();
+    value.as_array().unwrap().iter().map(one).collect()
+}
+
+/// The first device's tables are there before; the second is a clone.
+fn three_devices(app: &App, address: &str, place: &Place) -> [String; 3] {
+    let files = ["one.db", "two.db", "three.db"].map(|name| place.at(name));
+    app.run(&files[0], &["make"]);
+    let tracked = track_all(&files[0]);
+    let counting = tracked["tracked"].as_array().unwrap();
+    assert!(counting.iter().any(|table| table["counts"] == json!(true)), "{tracked}");
+    place.sign_in("sync", &files[0], address);
+    place.sign_in("clone", &files[1], address);
+    files
+}
+
+/// Edits on all devices, syncs in several orders, and everything that must then be there.
+fn check_edits(app: &App, files: &[String; 3]) {
+    let (mut added, mut removed, mut renumbered) = (BTreeSet::new(), BTreeSet::new(), 0);
+    for (round, (count, order)) in ROUNDS.into_iter().enumerate() {
+        for (device, file) in files.iter().enumerate() {
+            let (name, seed) = (format!("{device}.{round}"), format!("{}", round * 3 + device));
+            let edits = app.run(file, &["edit", &name, &seed, &count.to_string()]);
+            added.extend(strings(&edits["added"]));
+            removed.extend(strings(&edits["removed"]));
+        }
+        for device in order {
+            let report = sync(&files[device]);
+            renumbered += report["renumbered"].as_array().unwrap().len();
+        }
+    }
+    // Each has what the others sent in the last round.
+    files.iter().for_each(|file| drop(sync(file)));
+    let expected: BTreeSet<_> = added.difference(&removed).cloned().collect();
+    assert!(expected.len() > 500 && renumbered > 100, "{} {renumbered}", expected.len());
+    for file in files {
+        let facts = strings(&app.run(file, &["facts"]));
+        let missing: Vec<_> = expected.difference(&facts).collect();
+        let extra: Vec<_> = facts.difference(&expected).collect();
+        assert!(missing.is_empty() && extra.is_empty(), "missing {missing:?}, extra {extra:?}");
+        assert_eq!(sql(file, "PRAGMA foreign_key_check"), "");
+        assert_eq!(sql(file, "PRAGMA integrity_check"), "ok");
+        assert_eq!(rows(file), rows(&files[0]));
+    }
+}
+
+#[test]
+fn a_django_app_on_three_devices_loses_no_row() {
+    let app = App { script: "django_app.py" };
+    let place = Place::new();
+    let server = place.serve();
+    let files = three_devices(&app, &server.address, &place);
+    // The third ran Django's own migrations, too: those of its rows are on the server already.
+    app.run(&files[2], &["make"]);
+    track_all(&files[2]);
+    check_report(&place.sign_in("sync", &files[2], &server.address));
+    check_edits(&app, &files);
+}
+
+#[test]
+fn an_sqlalchemy_app_on_three_devices_loses_no_row() {
+    let app = App { script: "sqlalchemy_app.py" };
+    let place = Place::new();
+    let server = place.serve();
+    let files = three_devices(&app, &server.address, &place);
+    place.sign_in("clone", &files[2], &server.address);
+    check_edits(&app, &files);
+}
+
+#[test]
+fn people_are_told_which_keys_are_counted_and_which_rows_got_another() {
+    let place = Place::new();
+    let server = place.serve();
+    let files = ["a.db", "b.db"].map(|name| place.at(name));
+    for file in &files {
+        sql(file, "CREATE TABLE note (id INTEGER PRIMARY KEY AUTOINCREMENT, text)");
+        sql(file, "CREATE TABLE word (word TEXT PRIMARY KEY)");
+        let told = crate::processes::warren(&["track", file, "--all"]).succeeded().stdout;
+        assert!(told.contains("SQLite counts the keys of note:"), "{told}");
+        sql(file, "INSERT INTO note (text) VALUES ('mine')");
+    }
+    place.sign_in("sync", &files[0], &server.address);
+    let first = place.first_time(&server.address);
+    let told = [&["sync", files[1].as_str()], &first[..]].concat();
+    let told = crate::processes::warren(&told).succeeded().stdout;
+    assert!(told.contains("note: row 1 of this device is row 2 now"), "{told}");
+    warren_json(&["sync", &files[0]]);
+    for file in &files {
+        assert_eq!(sql(file, "SELECT id, text FROM note"), "1|mine\n2|mine");
+    }
+}

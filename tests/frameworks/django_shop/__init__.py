@@ -1,0 +1,1 @@
+"""An ordinary Django app: nothing in it knows of Warren."""

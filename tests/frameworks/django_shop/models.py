@@ -1,0 +1,35 @@
+"""Relations of every kind that Django has, with the keys that it gives them by itself."""
+
+from django.db import models
+
+
+class Author(models.Model):
+    name = models.CharField(max_length=100)
+
+
+class Tag(models.Model):
+    name = models.CharField(max_length=100)
+
+
+class Book(models.Model):
+    title = models.CharField(max_length=100)
+    pages = models.PositiveIntegerField(default=0)
+    author = models.ForeignKey(Author, on_delete=models.CASCADE)
+    follows = models.ForeignKey("self", null=True, on_delete=models.SET_NULL)
+    tags = models.ManyToManyField(Tag)
+
+
+class Comic(Book):
+    """Has its book's key."""
+
+    artist = models.ForeignKey(Author, on_delete=models.CASCADE)
+
+
+class Cover(models.Model):
+    book = models.OneToOneField(Book, on_delete=models.CASCADE, primary_key=True)
+    colour = models.CharField(max_length=20)
+
+
+class Draft(models.Model):
+    book = models.ForeignKey(Book, on_delete=models.CASCADE)
+    words = models.TextField()

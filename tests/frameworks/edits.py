@@ -1,0 +1,100 @@
+"""Random edits of a bookshop, whatever framework it is made with; and what must then be there.
+
+    python app.py FILE make                   the tables, and who edits
+    python app.py FILE edit NAME SEED COUNT   {"added": [fact…], "removed": [fact…]}
+    python app.py FILE facts                  [fact…], sorted: what rows say, whatever their keys are
+"""
+
+import json
+import random
+import sys
+
+
+class Editor:
+    """Makes random edits under names that no other editor gives."""
+
+    def __init__(self, shop, name, seed):
+        self.shop, self.name = shop, name
+        self.random = random.Random(seed)
+        self.number = 0
+        self.added, self.removed, self.drafts = [], [], []
+
+    def fresh(self, what):
+        self.number += 1
+        return f"{what} {self.number} of {self.name}"
+
+    def some(self, things):
+        return self.random.choice(things) if things else None
+
+    def edit(self):
+        kinds = [self.book, self.book, self.tag, self.draft, self.undraft, self.pages]
+        self.random.choice(kinds)()
+
+    def author(self):
+        known = self.shop.authors()
+        if known and self.random.random() < 0.5:
+            return self.some(known)
+        name = self.fresh("author")
+        self.added.append(name)
+        return self.shop.add_author(name)
+
+    def book(self):
+        title, author, follows = self.fresh("book"), self.author(), self.some(self.shop.books())
+        kind = self.random.choice(["book", "comic", "covered"])
+        artist = self.author() if kind == "comic" else None
+        cover = self.random.choice(["red", "blue"]) if kind == "covered" else None
+        self.shop.add_book(title, author, follows, artist, cover)
+        self.added.append(f"{title} by {author.name}")
+        self.added.append(f"log of {title}")
+        if follows:
+            self.added.append(f"{title} follows {follows.title}")
+        if artist:
+            self.added.append(f"{title} drawn by {artist.name}")
+        if cover:
+            self.added.append(f"{title} in {cover}")
+
+    def tag(self):
+        book = self.some(self.shop.books())
+        if book is None:
+            return
+        tags = [tag for tag in self.shop.tags() if self.random.random() < 0.2][:2]
+        name = self.fresh("tag")
+        tags.append(self.shop.add_tag(name))
+        self.shop.tag(book, tags)
+        self.added.extend(f"{book.title} is {tag.name}" for tag in tags)
+
+    def draft(self):
+        book = self.some(self.shop.books())
+        if book is None:
+            return
+        words = self.fresh("draft")
+        self.shop.add_draft(book, words)
+        self.drafts.append((words, f"{words} of {book.title}"))
+        self.added.append(f"{words} of {book.title}")
+
+    def undraft(self):
+        if self.drafts:
+            words, fact = self.drafts.pop(self.random.randrange(len(self.drafts)))
+            self.shop.delete_draft(words)
+            self.removed.append(fact)
+
+    def pages(self):
+        book = self.some(self.shop.books())
+        if book is not None:
+            self.shop.set_pages(book, self.random.randrange(1000))
+
+
+def main(open_shop):
+    """`open_shop` takes a file's path and whether its tables are to be made."""
+    file, command, *arguments = sys.argv[1:]
+    shop = open_shop(file, command == "make")
+    if command == "edit":
+        name, seed, count = arguments
+        editor = Editor(shop, name, seed)
+        for _ in range(int(count)):
+            editor.edit()
+        print(json.dumps({"added": editor.added, "removed": editor.removed}))
+    elif command == "facts":
+        print(json.dumps(sorted(shop.facts())))
+    else:
+        print(json.dumps(None))
