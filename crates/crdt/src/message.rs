@@ -30,8 +30,20 @@ pub enum Value {
     Real(f64),
     /// TEXT, UTF-8
     Text(String),
+    /// TEXT that is not UTF-8: SQLite keeps what a program gives it. See [`Value::text`].
+    TextBytes(Vec<u8>),
     /// BLOB
     Blob(Vec<u8>),
+}
+
+impl Value {
+    /// TEXT of these bytes, whatever they are.
+    pub fn text(bytes: &[u8]) -> Self {
+        match str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::TextBytes(bytes.to_vec()),
+        }
+    }
 }
 
 /// One cell of a write.
@@ -272,6 +284,10 @@ pub(crate) fn put_value(bytes: &mut Vec<u8>, value: &Value) {
             bytes.push(3);
             put_bytes(bytes, text.as_bytes());
         }
+        Value::TextBytes(text) => {
+            bytes.push(5);
+            put_bytes(bytes, text);
+        }
         Value::Blob(blob) => {
             bytes.push(4);
             put_bytes(bytes, blob);
@@ -400,6 +416,10 @@ impl<'a> Reader<'a> {
             }
             3 => Value::Text(self.text()?),
             4 => Value::Blob(self.bytes()?.to_vec()),
+            5 => match Value::text(self.bytes()?) {
+                value @ Value::TextBytes(_) => value,
+                _ => return Err(DecodeError::Malformed),
+            },
             _ => return Err(DecodeError::Malformed),
         })
     }

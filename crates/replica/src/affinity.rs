@@ -47,7 +47,8 @@ impl Affinity {
             (_, Value::Null) => false,
             // SQLite stores NaN as NULL, and does not tell the two zeros apart.
             (_, Value::Real(real)) if real.is_nan() || is_negative_zero(*real) => false,
-            (_, Value::Blob(_)) | (Self::None, _) | (Self::Text, Value::Text(_)) => true,
+            (_, Value::Blob(_) | Value::TextBytes(_)) | (Self::None, _) => true,
+            (Self::Text, Value::Text(_)) => true,
             (Self::Numeric, Value::Integer(_)) => true,
             (Self::Numeric, Value::Real(real)) => !is_whole(*real),
             (Self::Numeric | Self::Real, Value::Text(text)) => !is_number(text),
@@ -143,6 +144,7 @@ mod tests {
                 .prop_map(Value::Real),
             prop_oneof![number.prop_map(String::from), "[a-z0-9. +e-]{0,5}".prop_map(String::from)]
                 .prop_map(Value::Text),
+            prop::collection::vec(any::<u8>(), 0..4).prop_map(|bytes| Value::text(&bytes)),
             prop::collection::vec(any::<u8>(), 0..4).prop_map(Value::Blob),
         ]
     }

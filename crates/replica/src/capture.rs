@@ -24,7 +24,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
-use crate::table::{Declared, Table, Unique, quote};
+use crate::table::{Table, Unique, quote};
 
 /// SQLite's clock in milliseconds since 1970. `julianday` holds whole milliseconds; rounding gets
 /// them back. (`unixepoch('subsec')` needs SQLite 3.42.)
@@ -41,10 +41,10 @@ fn trigger_name(kind: &str, table: &str) -> String {
 }
 
 /// Installs the triggers of a table, replacing older ones.
-pub(crate) fn install(db: &Connection, table: &Table, declared: &Declared) -> Result<()> {
+pub(crate) fn install(db: &Connection, table: &Table) -> Result<()> {
     remove(db, &table.name)?;
     widen_outbox(db, table.key.len())?;
-    for (_, sql) in triggers(table, declared) {
+    for (_, sql) in triggers(table) {
         db.execute_batch(&sql)?;
     }
     Ok(())
@@ -60,10 +60,10 @@ pub(crate) fn remove(db: &Connection, table: &str) -> Result<()> {
 }
 
 /// Whether all of the table's triggers are there as this version writes them.
-pub(crate) fn is_installed(db: &Connection, table: &Table, declared: &Declared) -> Result<bool> {
+pub(crate) fn is_installed(db: &Connection, table: &Table) -> Result<bool> {
     let sql = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?1 COLLATE NOCASE";
     let mut statement = db.prepare_cached(sql)?;
-    for (name, expected) in triggers(table, declared) {
+    for (name, expected) in triggers(table) {
         let found: Option<String> = statement.query_row([name], |row| row.get(0)).optional()?;
         if found.as_ref() != Some(&expected) {
             return Ok(false);
@@ -90,7 +90,7 @@ fn widen_outbox(db: &Connection, key_length: usize) -> Result<()> {
 }
 
 /// Name and text of each trigger that the table needs.
-fn triggers(table: &Table, declared: &Declared) -> Vec<(String, String)> {
+fn triggers(table: &Table) -> Vec<(String, String)> {
     let on = quote(&table.name);
     let trigger = |kind: &str, when: &str, body: &str| {
         let name = trigger_name(kind, &table.name);
@@ -98,9 +98,8 @@ fn triggers(table: &Table, declared: &Declared) -> Vec<(String, String)> {
         (name, sql)
     };
     let same_key = same(table.key.iter());
-    let guard = null_key_guard(table, declared);
-    let inserted = format!("{guard}{}", note(table, "'*'", "new"));
-    let rekeyed = format!("{guard}{}{}", note(table, "'-'", "old"), note(table, "'*'", "new"));
+    let inserted = note(table, "'*'", "new");
+    let rekeyed = format!("{}{}", note(table, "'-'", "old"), note(table, "'*'", "new"));
     let mut all = vec![
         trigger("insert", &format!("AFTER INSERT ON {on}"), &inserted),
         trigger("delete", &format!("AFTER DELETE ON {on}"), &note(table, "'-'", "old")),
@@ -141,15 +140,19 @@ fn same<'a>(columns: impl Iterator<Item = &'a String>) -> String {
     columns.map(|column| format!("NOT ({})", differs(column))).collect::<Vec<_>>().join(" AND ")
 }
 
-/// One outbox row for the row that `row` (`new` or `old`) names.
+/// One outbox row for the row that `row` (`new` or `old`) names. Where SQLite lets a primary key be
+/// NULL, such a row has no name, and stays on this device.
 fn note(table: &Table, changed: &str, row: &str) -> String {
     let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
     let key: Vec<_> = table.key.iter().map(|column| format!("{row}.{}", quote(column))).collect();
     let (places, key, id) = (places.join(","), key.join(","), table.id);
-    format!(
-        "INSERT INTO warren_outbox (at,table_id,changed,{places}) \
-         VALUES ({NOW_MS},{id},{changed},{key}); "
-    )
+    let values = format!("{NOW_MS},{id},{changed},{key}");
+    let values = if table.nullable.is_empty() {
+        format!("VALUES ({values})")
+    } else {
+        format!("SELECT {values} WHERE {}", table.is_named(&format!("{row}.")))
+    };
+    format!("INSERT INTO warren_outbox (at,table_id,changed,{places}) {values}; ")
 }
 
 /// One outbox row for each other row that shares a UNIQUE value with the new one.
@@ -164,28 +167,12 @@ fn note_collisions(table: &Table) -> String {
     };
     let collides: Vec<_> = table.uniques.iter().map(same).collect();
     format!(
-        "INSERT INTO warren_outbox (at,table_id,changed,{}) SELECT {NOW_MS},{},'?',{} FROM {} WHERE {}; ",
+        "INSERT INTO warren_outbox (at,table_id,changed,{}) SELECT {NOW_MS},{},'?',{} FROM {} WHERE ({}) AND {}; ",
         places.join(","),
         table.id,
         key.join(","),
         quote(&table.name),
         collides.join(" OR "),
+        table.is_named(""),
     )
-}
-
-/// SQLite allows NULL in a primary key unless told otherwise; such a row has no name.
-fn null_key_guard(table: &Table, declared: &Declared) -> String {
-    let key = declared.key();
-    let is_rowid = key.len() == 1 && key[0].declared_type.eq_ignore_ascii_case("INTEGER");
-    let nullable: Vec<_> = key
-        .iter()
-        .filter(|column| !column.not_null && !is_rowid)
-        .map(|column| format!("new.{} IS NULL", quote(&column.name)))
-        .collect();
-    if nullable.is_empty() {
-        return String::new();
-    }
-    let message = format!("warren: a row of {} needs a primary key without NULL", table.name);
-    let message = message.replace('\'', "''");
-    format!("SELECT RAISE(ABORT, '{message}') WHERE {}; ", nullable.join(" OR "))
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, ErrorCode};
 use crate::declaration;
 use crate::error::{Error, Result};
 use crate::log::Log;
-use crate::table::Table;
+use crate::table::{Table, quote};
 
 /// What is in a table's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +18,12 @@ pub enum ObstacleKind {
     Declaration,
     /// Another device declared the table with another primary key.
     Key,
+    /// Rows have NULL in the primary key, and stay on this device.
+    NullKey,
 }
 
 impl ObstacleKind {
-    const ALL: [Self; 3] = [Self::Unwritable, Self::Declaration, Self::Key];
+    const ALL: [Self; 4] = [Self::Unwritable, Self::Declaration, Self::Key, Self::NullKey];
 
     /// As programs see it.
     pub fn name(self) -> &'static str {
@@ -29,6 +31,7 @@ impl ObstacleKind {
             Self::Unwritable => "unwritable",
             Self::Declaration => "declaration",
             Self::Key => "key",
+            Self::NullKey => "null_key",
         }
     }
 }
@@ -79,6 +82,25 @@ pub(crate) fn other_keys(db: &Connection, tables: &[Table]) -> Result<Vec<Obstac
                 table.key.join(", ")
             );
             obstacles.push(Obstacle { table: table.name.clone(), kind: ObstacleKind::Key, why });
+        }
+    }
+    Ok(obstacles)
+}
+
+/// The tables with rows that have no name.
+pub(crate) fn null_keys(db: &Connection, tables: &[Table]) -> Result<Vec<Obstacle>> {
+    let mut obstacles = Vec::new();
+    for table in tables.iter().filter(|table| !table.nullable.is_empty()) {
+        let (name, is_nameless) = (quote(&table.name), table.is_nameless());
+        let sql = format!("SELECT count(*) FROM {name} WHERE {is_nameless}");
+        let count: i64 = db.prepare_cached(&sql)?.query_row([], |row| row.get(0))?;
+        if count > 0 {
+            let why = format!(
+                "{count} rows have NULL in the primary key, so they have no name that devices could \
+                 share, and stay on this device"
+            );
+            let kind = ObstacleKind::NullKey;
+            obstacles.push(Obstacle { table: table.name.clone(), kind, why });
         }
     }
     Ok(obstacles)

@@ -274,6 +274,7 @@ impl Session<'_, '_> {
         let is_clone = meta::get(&self.replica.db, Key::Adopt)?.unwrap_or(false);
         let adopting = self.options.adopt || is_clone;
         let report = &mut self.report;
+        report.obstacles.clear();
         let progress = &mut self.options.progress;
         let off_ms = self.off_ms;
         self.replica.transaction(|db| {
@@ -285,12 +286,13 @@ impl Session<'_, '_> {
             report.refused.add_all(refused);
             if adopting {
                 let adopted = adopt::adopt(db)?;
-                report.adopted = adopted.done;
+                report.adopted.extend(adopted.done);
                 report.obstacles = adopted.obstacles;
                 track::follow_schema(db, now.device_ms)?;
             }
             let tables = Table::all(db)?;
             report.obstacles.extend(obstacle::other_keys(db, &tables)?);
+            report.obstacles.extend(obstacle::null_keys(db, &tables)?);
             let unwritable = settle::settle(db, tables, |done| progress(Progress::Applied(done)))?;
             report.obstacles.extend(unwritable);
             obstacle::replace(db, &report.obstacles)?;

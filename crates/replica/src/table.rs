@@ -110,6 +110,8 @@ pub(crate) struct Table {
     pub(crate) key: Vec<String>,
     /// Whether SQLite counts its keys: it gives a row that comes without one the next.
     pub(crate) counts: bool,
+    /// Those of the key's columns that may be NULL: such a row has no name that devices could share.
+    pub(crate) nullable: Vec<String>,
     /// Of the key's columns.
     key_affinities: Vec<Affinity>,
     pub(crate) columns: Vec<Column>,
@@ -142,6 +144,9 @@ impl Table {
         let key_affinities = key_affinities(db, &name)?;
         let uniques = uniques(db, &name)?;
         let counts = counts(db, &name)?;
+        let declared = Declared::read(db, &name)?;
+        let nullable = declared.iter().filter(|_| !counts).flat_map(Declared::key);
+        let nullable = nullable.filter(|c| !c.not_null).map(|c| c.name.clone()).collect();
         let mut usable_keys = Vec::new();
         for key in foreign_keys(db, &name)? {
             // SQLite takes a key to a table that is not there, or has no such columns.
@@ -150,7 +155,7 @@ impl Table {
             }
         }
         let foreign_keys = usable_keys;
-        Ok(Self { id, name, key, counts, key_affinities, columns, uniques, foreign_keys })
+        Ok(Self { id, name, key, counts, nullable, key_affinities, columns, uniques, foreign_keys })
     }
 
     /// Why these values are no key of this table, if they are none.
@@ -170,6 +175,19 @@ impl Table {
     pub(crate) fn key_of(&self, id: &RowId) -> Result<Option<Vec<Value>>> {
         let key = id.key_values()?;
         Ok(self.misfit(&key).is_none().then_some(key))
+    }
+
+    /// A condition on the columns of `row` (`new.`, or nothing): the row has a name.
+    pub(crate) fn is_named(&self, row: &str) -> String {
+        let one = |column: &String| format!("{row}{} IS NOT NULL", quote(column));
+        let all: Vec<_> = self.nullable.iter().map(one).collect();
+        if all.is_empty() { "1".to_owned() } else { all.join(" AND ") }
+    }
+
+    /// The contrary, in a form that the key's index serves.
+    pub(crate) fn is_nameless(&self) -> String {
+        let all: Vec<_> = self.nullable.iter().map(|c| format!("{} IS NULL", quote(c))).collect();
+        if all.is_empty() { "0".to_owned() } else { all.join(" OR ") }
     }
 
     /// `"a" = ?1 AND …`, exact also where a key column's collation is not.
@@ -296,6 +314,11 @@ pub(crate) fn trackable(db: &Connection, name: &str) -> Result<Declared> {
     if is_internal(name) {
         return Err(no("this name belongs to SQLite or Warren"));
     }
+    if let Some(owner) = shadowed(db, name)? {
+        return Err(no(&format!(
+            "the virtual table {owner} keeps its content in it: on another device it would break it"
+        )));
+    }
     let declared = Declared::read(db, name)?.ok_or_else(|| no("there is no such table"))?;
     if declared.key().is_empty() {
         return Err(no("it has no primary key, so its rows have no name that devices could share"));
@@ -325,6 +348,37 @@ pub(crate) fn candidates(db: &Connection) -> Result<(Vec<String>, Vec<Error>)> {
         }
     }
     Ok((can, cannot))
+}
+
+/// Endings of the names of the tables in which modules keep their content. SQLite tells it only of
+/// modules that it has.
+const SHADOWS: &[(&str, &[&str])] = &[
+    ("rtree", &["node", "rowid", "parent"]),
+    ("rtree_i32", &["node", "rowid", "parent"]),
+    ("geopoly", &["node", "rowid", "parent"]),
+    ("fts3", &["content", "segments", "segdir", "docsize", "stat"]),
+    ("fts4", &["content", "segments", "segdir", "docsize", "stat"]),
+    ("fts5", &["data", "idx", "content", "docsize", "config"]),
+];
+
+/// The virtual table whose content a table is; with a module that is not known, every table whose
+/// name begins with the virtual table's.
+fn shadowed(db: &Connection, name: &str) -> Result<Option<String>> {
+    let sql =
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL %'";
+    let mut statement = db.prepare_cached(sql)?;
+    let all = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let all: Vec<(String, String)> = all.collect::<rusqlite::Result<_>>()?;
+    let name = name.to_ascii_lowercase();
+    let owner = all.into_iter().find(|(owner, sql)| {
+        let ending =
+            name.strip_prefix(&owner.to_ascii_lowercase()).and_then(|n| n.strip_prefix('_'));
+        let mut words = declaration::words(sql).into_iter();
+        let module = words.find(|word| word.eq_ignore_ascii_case("USING")).and(words.next());
+        let known = SHADOWS.iter().find(|(m, _)| module.is_some_and(|n| n.eq_ignore_ascii_case(m)));
+        ending.is_some_and(|ending| known.is_none_or(|(_, endings)| endings.contains(&ending)))
+    });
+    Ok(owner.map(|(owner, _)| owner))
 }
 
 pub(crate) fn is_internal(name: &str) -> bool {

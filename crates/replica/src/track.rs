@@ -40,13 +40,12 @@ pub(crate) fn track(db: &Connection, declared: &Declared) -> Result<Tracked> {
     if db.query_row(sql, [id], |row| row.get::<_, bool>(0))? {
         return Ok(Tracked { table: name.clone(), rows: 0, already: true, counts });
     }
-    refuse_null_keys(db, declared)?;
     note_columns(db, id, declared)?;
     // The declared name is what other devices see, also where they wrote it in another case.
     let sql = "UPDATE warren_table SET tracked = 1, announce = 1, name = ?2 WHERE id = ?1";
     db.execute(sql, (id, name))?;
     let table = find(db, id)?;
-    capture::install(db, &table, declared)?;
+    capture::install(db, &table)?;
     // What other devices sent of this table before it was tracked here is to be shown.
     settle::unsettle_table(db, id)?;
     let rows = add_baseline(db, &table)?;
@@ -56,19 +55,6 @@ pub(crate) fn track(db: &Connection, declared: &Declared) -> Result<Tracked> {
 fn find(db: &Connection, id: i64) -> Result<Table> {
     let tables = Table::all(db)?;
     Ok(tables.into_iter().find(|table| table.id == id).expect("just marked as tracked"))
-}
-
-fn refuse_null_keys(db: &Connection, declared: &Declared) -> Result<()> {
-    let key = declared.key();
-    let any: Vec<_> = key.iter().map(|column| format!("{} IS NULL", quote(&column.name))).collect();
-    let table = quote(&declared.name);
-    let sql = format!("SELECT count(*) FROM {table} WHERE {}", any.join(" OR "));
-    let count: i64 = db.query_row(&sql, [], |row| row.get(0))?;
-    if count == 0 {
-        return Ok(());
-    }
-    let why = format!("{count} rows have NULL in the primary key, so they have no name");
-    Err(Error::Untrackable { table: declared.name.clone(), why })
 }
 
 fn note_columns(db: &Connection, table: i64, declared: &Declared) -> Result<()> {
@@ -165,7 +151,12 @@ fn for_each_row(
     table: &Table,
     mut visit: impl FnMut(Vec<Value>, Vec<Value>) -> Result<()>,
 ) -> Result<()> {
-    let sql = format!("SELECT {} FROM {}", table.column_list(), quote(&table.name));
+    let sql = format!(
+        "SELECT {} FROM {} WHERE {}",
+        table.column_list(),
+        quote(&table.name),
+        table.is_named("")
+    );
     let mut statement = db.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -225,10 +216,10 @@ pub(crate) fn follow_schema(db: &Connection, at_ms: u64) -> Result<()> {
         let is_known = |d: &&DeclaredColumn| table.columns.iter().any(|c| c.name == d.name);
         let added: Vec<_> = declared.captured().filter(|d| !is_known(d)).collect();
         if !added.is_empty() {
-            add_columns(db, &table, &declared, &added, at_ms)?;
-        } else if !capture::is_installed(db, &table, &declared)? {
+            add_columns(db, &table, &added, at_ms)?;
+        } else if !capture::is_installed(db, &table)? {
             note_differences(db, &table, at_ms)?;
-            capture::install(db, &table, &declared)?;
+            capture::install(db, &table)?;
         }
     }
     Ok(())
@@ -253,7 +244,6 @@ pub(crate) fn what_went_away(db: &Connection, table: &Table) -> Result<Option<St
 fn add_columns(
     db: &Connection,
     table: &Table,
-    declared: &Declared,
     added: &[&DeclaredColumn],
     at_ms: u64,
 ) -> Result<()> {
@@ -264,9 +254,10 @@ fn add_columns(
         let (places, keys) = outbox_key(table);
         let sql = format!(
             "INSERT INTO warren_outbox (at, table_id, changed, {places})
-             SELECT ?1, ?2, ?3, {keys} FROM {} WHERE {} IS NOT ({default})",
+             SELECT ?1, ?2, ?3, {keys} FROM {} WHERE {} IS NOT ({default}) AND {}",
             quote(&table.name),
             quote(&column.name),
+            table.is_named(""),
         );
         let mask = format!("{}1", "0".repeat(place));
         db.execute(&sql, (at_ms.cast_signed(), table.id, mask))?;
@@ -274,7 +265,7 @@ fn add_columns(
     db.execute("UPDATE warren_table SET announce = 1 WHERE id = ?1", [table.id])?;
     // Other devices may have sent values of these columns before this file had them.
     settle::unsettle_table(db, table.id)?;
-    capture::install(db, &find(db, table.id)?, declared)
+    capture::install(db, &find(db, table.id)?)
 }
 
 fn outbox_key(table: &Table) -> (String, String) {

@@ -14,13 +14,13 @@ impl ToSql for Bound<'_> {
             Value::Integer(integer) => ValueRef::Integer(*integer),
             Value::Real(real) => ValueRef::Real(*real),
             Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::TextBytes(text) => ValueRef::Text(text),
             Value::Blob(blob) => ValueRef::Blob(blob),
         }))
     }
 }
 
-/// `count` values of a row, from column `first` on. TEXT that is not UTF-8 is refused: no device
-/// could show it as it is here.
+/// `count` values of a row, from column `first` on.
 pub(crate) fn read(
     row: &rusqlite::Row<'_>,
     first: usize,
@@ -41,11 +41,14 @@ pub(crate) fn literal(value: &Value) -> String {
         }
         Value::Real(real) => format!("{real:?}"),
         Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
-        Value::Blob(blob) => {
-            let digits: Vec<_> = blob.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("x'{}'", digits.concat())
-        }
+        Value::TextBytes(text) => format!("CAST({} AS TEXT)", hex(text)),
+        Value::Blob(blob) => hex(blob),
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("x'{}'", digits.concat())
 }
 
 /// A key as SQL literals, for people.
@@ -58,11 +61,7 @@ fn read_one(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(integer) => Value::Integer(integer),
         ValueRef::Real(real) => Value::Real(real),
-        ValueRef::Text(text) => {
-            let text = std::str::from_utf8(text)
-                .map_err(|source| rusqlite::Error::Utf8Error(column, source))?;
-            Value::Text(text.to_owned())
-        }
+        ValueRef::Text(text) => Value::text(text),
         ValueRef::Blob(blob) => Value::Blob(blob.to_vec()),
     })
 }

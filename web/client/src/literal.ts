@@ -2,7 +2,16 @@
 import type { SqlValue } from "./api.js";
 import { failure } from "./errors.js";
 
-const LITERAL = /[\s,]*(?:(NULL|NaN)|x'([0-9a-f]*)'|'((?:[^']|'')*)'|(-?(?:inf|\d[\d.e+-]*)))/gy;
+const LITERAL = new RegExp(
+  [
+    String.raw`[\s,]*(?:(NULL|NaN)`,
+    String.raw`CAST\(x'([0-9a-f]*)' AS TEXT\)`,
+    String.raw`x'([0-9a-f]*)'`,
+    String.raw`'((?:[^']|'')*)'`,
+    String.raw`(-?(?:inf|\d[\d.e+-]*)))`,
+  ].join("|"),
+  "gy",
+);
 
 /** The values of literals with commas between. */
 export function fromLiterals(text: string): SqlValue[] {
@@ -13,9 +22,12 @@ export function fromLiterals(text: string): SqlValue[] {
     if (found === null) {
       throw failure("internal", `this is no SQL literal: ${text}`);
     }
-    const [, isNull, digits, letters, number] = found;
+    const [, isNull, garbled, digits, letters, number] = found;
     if (isNull !== undefined) {
       values.push(null);
+    } else if (garbled !== undefined) {
+      // As a query shows it.
+      values.push(new TextDecoder().decode(fromHex(garbled)));
     } else if (digits !== undefined) {
       values.push(fromHex(digits));
     } else if (letters !== undefined) {

@@ -12,6 +12,7 @@ test("values survive being literals", () => {
   ];
   assert.deepEqual(fromLiterals(values.map(toLiteral).join(", ")), values);
   assert.deepEqual(fromLiterals("inf, -inf, 1e-7"), [Infinity, -Infinity, 1e-7]);
+  assert.deepEqual(fromLiterals("1, CAST(x'41ff' AS TEXT), 'b'"), [1, "A\ufffd", "b"]);
   assert.throws(() => fromLiterals("1; DROP TABLE t"), { code: "internal" });
 });
 

@@ -13,6 +13,7 @@ fn any_value() -> impl Strategy<Value = Value> + Clone {
         any::<i64>().prop_map(Value::Integer),
         any::<f64>().prop_filter("NaN is NULL to SQLite", |f| !f.is_nan()).prop_map(Value::Real),
         any::<String>().prop_map(Value::Text),
+        prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Value::text(&bytes)),
         prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Blob),
     ]
 }

@@ -22,3 +22,4 @@ mod strangers;
 mod support;
 mod tracking;
 mod turning;
+mod values;

@@ -1,0 +1,172 @@
+//! Every value that SQLite can hold, there and back: storage classes, sizes, encodings, affinities,
+//! in cells and in keys, sealed and plain; and rows that have no name to travel under.
+
+use std::fmt::Write as _;
+
+use replica::ObstacleKind;
+
+use crate::support::{Device, MemoryServer};
+
+/// Literals of every storage class, with what SQLite, JSON, UTF-8 and IEEE 754 trip over.
+const VALUES: &[&str] = &[
+    "NULL",
+    "0",
+    "-1",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9007199254740993",
+    "0.0",
+    "-0.0",
+    "1.5",
+    "1e308",
+    "5e-324",
+    "9e999",
+    "-9e999",
+    "1e15",
+    "''",
+    "'a'",
+    "'1'",
+    "' 1 '",
+    "'1e3'",
+    "'0x10'",
+    "'Ä' || char(0x1F600)",
+    "'it''s'",
+    "'a' || char(0) || 'b'",
+    "char(0xFEFF) || 'with a mark'",
+    "CAST(x'ff' AS TEXT)",
+    "CAST(x'e4f6fc' AS TEXT)",
+    "CAST(x'c0af' AS TEXT)",
+    "CAST(x'eda080' AS TEXT)",
+    "CAST(x'f09f98' AS TEXT)",
+    "CAST(x'31ff' AS TEXT)",
+    "x''",
+    "x'00'",
+    "x'ff00ff'",
+    "CAST('text' AS BLOB)",
+    "zeroblob(5000)",
+    "hex(zeroblob(40000))",
+];
+
+const TYPES: &[&str] =
+    &["", "INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC", "VARCHAR(3)", "DATETIME", "BOOLEAN"];
+
+/// What a table holds, with storage classes and bytes.
+fn contents(device: &Device, table: &str) -> Vec<String> {
+    let mut columns = device.texts(&format!("SELECT name FROM pragma_table_info('{table}')"));
+    for column in &mut columns {
+        let quoted = format!(
+            "CASE typeof({column}) WHEN 'text' THEN quote(CAST({column} AS BLOB)) ELSE quote({column}) END"
+        );
+        *column = format!("typeof({column}) || ':' || {quoted}");
+    }
+    device.texts(&format!("SELECT {} FROM {table} ORDER BY 1", columns.join(" || ', ' || ")))
+}
+
+fn check(phrase: bool) {
+    let mut server = MemoryServer::default();
+    let columns: Vec<_> =
+        TYPES.iter().enumerate().map(|(place, declared)| format!("c{place} {declared}")).collect();
+    let mut schema =
+        format!("CREATE TABLE cells (id INTEGER PRIMARY KEY, {});", columns.join(", "));
+    for (place, declared) in
+        TYPES.iter().enumerate().filter(|(_, declared)| **declared != "INTEGER")
+    {
+        write!(schema, "CREATE TABLE key{place} (k {declared} PRIMARY KEY NOT NULL, v);").unwrap();
+    }
+    let [mut one, two] = [0, 1].map(|_| Device::tracked(&schema, &mut server));
+    if phrase {
+        let phrase = one.replica().make_phrase().unwrap();
+        two.replica().set_phrase(&phrase).unwrap();
+    }
+    for value in VALUES {
+        let all = vec![*value; TYPES.len()].join(", ");
+        one.write(&format!("INSERT INTO cells VALUES (NULL, {all})")).unwrap();
+        for place in (0..TYPES.len()).filter(|place| TYPES[*place] != "INTEGER") {
+            // NULL is no key, and affinities make one of two.
+            drop(one.write(&format!("INSERT OR IGNORE INTO key{place} VALUES ({value}, 'v')")));
+        }
+    }
+    one.sync(&mut server);
+    let report = two.sync(&mut server);
+    assert!(report.equal && report.refused.count() == 0, "{report:?}");
+    assert_eq!(contents(&two, "cells").len(), VALUES.len());
+    assert_eq!(contents(&two, "cells"), contents(&one, "cells"));
+    for place in (0..TYPES.len()).filter(|place| TYPES[*place] != "INTEGER") {
+        let table = format!("key{place}");
+        assert_eq!(contents(&two, &table), contents(&one, &table), "{}", TYPES[place]);
+    }
+    assert_eq!(report.exceptions.values().sum::<u64>(), 0, "{report:?}");
+    // An edit of what is not UTF-8, and its history.
+    one.write("UPDATE cells SET c3 = CAST(x'fe' AS TEXT) WHERE id = 25").unwrap();
+    one.sync(&mut server);
+    two.sync(&mut server);
+    assert_eq!(two.texts("SELECT quote(CAST(c3 AS BLOB)) FROM cells WHERE id = 25"), ["X'FE'"]);
+    let history = two.replica().history("cells", &["25".to_owned()]).unwrap();
+    let shown = history.iter().flat_map(|entry| &entry.cells).filter(|cell| cell.shown);
+    let shown: Vec<_> = shown.filter(|cell| cell.column == "c3").map(|c| c.value.clone()).collect();
+    assert_eq!(shown, ["CAST(x'fe' AS TEXT)"]);
+}
+
+#[test]
+fn every_value_arrives_as_it_is() {
+    check(false);
+}
+
+#[test]
+fn every_value_arrives_as_it_is_sealed() {
+    check(true);
+}
+
+#[test]
+fn rows_with_null_in_their_key_stay_here_and_all_others_go() {
+    let mut server = MemoryServer::default();
+    let schema =
+        "CREATE TABLE t (k TEXT PRIMARY KEY, v); CREATE TABLE p (a, b, PRIMARY KEY (a, b))";
+    let mut one = Device::new(schema);
+    one.app.execute_batch("INSERT INTO t VALUES (NULL, 'before'), ('a', 1)").unwrap();
+    let replica = replica::Replica::prepare(&one.path).unwrap();
+    let (tracked, refused) = replica.track_all().unwrap();
+    assert_eq!((tracked.len(), refused.len()), (2, 0));
+    one.sign_in(&mut server);
+    let two = Device::tracked(schema, &mut server);
+    one.write("INSERT INTO t VALUES (NULL, 'after'), ('b', 2)").unwrap();
+    one.write("INSERT INTO p VALUES (NULL, 1), (1, NULL), (1, 1)").unwrap();
+    one.write("UPDATE t SET v = 'changed' WHERE k IS NULL; DELETE FROM t WHERE v = 1").unwrap();
+    one.write("UPDATE t SET k = 'named' WHERE rowid = (SELECT min(rowid) FROM t)").unwrap();
+    one.write("UPDATE p SET b = NULL WHERE a = 1 AND b = 1").unwrap();
+    one.write("ALTER TABLE t ADD COLUMN w").unwrap();
+    one.write("UPDATE t SET w = 3").unwrap();
+    let report = one.sync(&mut server);
+    let told: Vec<_> = report.obstacles.iter().map(|o| (o.table.as_str(), o.kind)).collect();
+    assert_eq!(told, [("p", ObstacleKind::NullKey), ("t", ObstacleKind::NullKey)]);
+    assert!(report.obstacles[0].why.starts_with("3 rows"), "{report:?}");
+    two.sync(&mut server);
+    assert_eq!(two.texts("SELECT k || v FROM t ORDER BY k"), ["b2", "namedchanged"]);
+    assert_eq!(two.texts("SELECT a || b FROM p"), Vec::<String>::new());
+    assert_eq!(one.texts("SELECT count(*) || '' FROM t WHERE k IS NULL"), ["1"]);
+    assert_eq!(one.texts("SELECT count(*) || '' FROM p"), ["3"]);
+}
+
+#[test]
+fn the_tables_of_virtual_tables_are_refused_by_name() {
+    let device = Device::new(
+        "CREATE TABLE place_visits (id INTEGER PRIMARY KEY);
+         CREATE TABLE place_node (nodeno INTEGER PRIMARY KEY, data);
+         CREATE TABLE note_segdir (level INTEGER, idx INTEGER, PRIMARY KEY (level, idx));
+         CREATE TABLE vectors_chunks (chunk_id INTEGER PRIMARY KEY, size);
+         PRAGMA writable_schema = ON;
+         INSERT INTO sqlite_schema VALUES
+             ('table', 'place', 'place', 0, 'CREATE VIRTUAL TABLE place USING rtree(id, a, b)'),
+             ('table', 'note', 'note', 0, 'CREATE VIRTUAL TABLE \"note\" USING FTS4 (text)'),
+             ('table', 'vectors', 'vectors', 0, 'CREATE VIRTUAL TABLE vectors USING vec0(e)');",
+    );
+    let replica = replica::Replica::prepare(&device.path).unwrap();
+    let (tracked, refused) = replica.track_all().unwrap();
+    let names: Vec<_> = tracked.iter().map(|tracked| tracked.table.as_str()).collect();
+    assert_eq!(names, ["place_visits"]);
+    let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
+    for owner in ["place", "note", "vectors"] {
+        let why = format!("the virtual table {owner} keeps its content in it");
+        assert!(refused.iter().any(|refusal| refusal.contains(&why)), "{refused:?}");
+    }
+}
