@@ -268,6 +268,7 @@ fn describe_held(report: &Report, output: Output) {
             "kept" => "are deleted, and shown because other rows refer to them",
             "missing" => "are deleted and not shown, though other rows refer to them",
             "displaced" => "wait for a row that has the same unique value and a newer change",
+            "incomplete" => "wait for a part of a large value that has not arrived",
             "key" => {
                 "have a key that does not fit their table: another device declares it otherwise"
             }

@@ -6,7 +6,8 @@
 //! some.
 
 use crate::Value;
-use crate::message::{DecodeError, Reader, put_bytes, put_value, put_varint};
+use crate::message::{DecodeError, Reader, put_bytes, put_varint};
+use crate::value::put_value;
 
 /// A table's declaration.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -16,10 +16,12 @@ mod cell;
 mod clock;
 mod declaration;
 mod fingerprint;
+mod large;
 mod lost;
 mod message;
 mod seal;
 mod timestamp;
+mod value;
 mod window;
 
 pub use cell::{ColumnId, Row};
@@ -28,8 +30,10 @@ pub use declaration::{
     Action, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration, Reference,
 };
 pub use fingerprint::Fingerprint;
+pub use large::{Large, PART_BYTES, PartDigest, VALUE_BYTES_MAX, part_digest};
 pub use lost::{LostEdit, RowChanges, lost_edits};
-pub use message::{Cell, Change, DecodeError, Message, Value};
+pub use message::{Cell, Change, DecodeError, Message};
 pub use seal::{ContentForm, KeyId, OpenError, SealKey, sealed_with};
 pub use timestamp::{Baseline, Node, ParseTimestampError, Timestamp};
+pub use value::Value;
 pub use window::Window;

@@ -18,7 +18,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::message::{Cell, Change, Value};
+use crate::Value;
+use crate::message::{Cell, Change};
 use crate::{Row, Timestamp};
 
 /// An edit that is not shown, and that the author of what is shown did not see.
@@ -70,7 +71,7 @@ impl State {
                     state.columns.extend(names.map(|name| (name, timestamp)));
                 }
                 Change::Delete { .. } => state.row.delete(timestamp),
-                Change::Schema { .. } => {}
+                Change::Schema { .. } | Change::Part { .. } => {}
             }
         }
         state

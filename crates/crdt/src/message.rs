@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
-use crate::{Declaration, Timestamp};
+use crate::value::{put_key, put_value};
+use crate::{Declaration, PART_BYTES, Timestamp, Value};
 
 /// What devices exchange: an identity and opaque bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,33 +18,6 @@ pub struct Message {
     pub timestamp: Timestamp,
     /// An encoded [`Change`]; to the server, any bytes.
     pub content: Bytes,
-}
-
-/// A value of SQLite's five storage classes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// NULL
-    Null,
-    /// INTEGER
-    Integer(i64),
-    /// REAL
-    Real(f64),
-    /// TEXT, UTF-8
-    Text(String),
-    /// TEXT that is not UTF-8: SQLite keeps what a program gives it. See [`Value::text`].
-    TextBytes(Vec<u8>),
-    /// BLOB
-    Blob(Vec<u8>),
-}
-
-impl Value {
-    /// TEXT of these bytes, whatever they are.
-    pub fn text(bytes: &[u8]) -> Self {
-        match str::from_utf8(bytes) {
-            Ok(text) => Self::Text(text.to_owned()),
-            Err(_) => Self::TextBytes(bytes.to_vec()),
-        }
-    }
 }
 
 /// One cell of a write.
@@ -94,6 +68,11 @@ pub enum Change {
         /// Its columns and rules.
         declaration: Declaration,
     },
+    /// A part of a large value, [`crate::PART_BYTES`] at most.
+    Part {
+        /// Whatever they are part of.
+        bytes: Vec<u8>,
+    },
 }
 
 /// Bytes that are no content of this format.
@@ -111,19 +90,11 @@ const VERSION: u8 = 1;
 const KIND_WRITE: u8 = 1;
 const KIND_DELETE: u8 = 2;
 const KIND_SCHEMA: u8 = 3;
+const KIND_PART: u8 = 4;
 /// SQLite's default limit on columns (`SQLITE_MAX_COLUMN`).
 const COLUMNS_COUNT_MAX: u64 = 2_000;
 
 impl Change {
-    /// The table that it is about.
-    pub fn table(&self) -> &str {
-        match self {
-            Self::Write { table, .. } | Self::Delete { table, .. } | Self::Schema { table, .. } => {
-                table
-            }
-        }
-    }
-
     /// The content of a message.
     pub fn encode(&self) -> Bytes {
         let mut bytes = Vec::with_capacity(96);
@@ -154,6 +125,10 @@ impl Change {
                 put_bytes(&mut bytes, table.as_bytes());
                 declaration.put(&mut bytes);
             }
+            Self::Part { bytes: part } => {
+                bytes.push(KIND_PART);
+                bytes.extend(part);
+            }
         }
         bytes.into()
     }
@@ -166,6 +141,12 @@ impl Change {
             return Err(DecodeError::Version(version));
         }
         let kind = reader.byte()?;
+        if kind == KIND_PART {
+            let is_one = (1..=PART_BYTES).contains(&reader.0.len());
+            return is_one
+                .then(|| Self::Part { bytes: reader.0.to_vec() })
+                .ok_or(DecodeError::Malformed);
+        }
         let table = reader.text()?;
         let change = match kind {
             KIND_WRITE => {
@@ -201,7 +182,7 @@ impl Change {
         let (cells, deleted, seen) = match self {
             Self::Write { cells, deleted, .. } => (&cells[..], *deleted, None),
             Self::Delete { seen, .. } => (&[][..], None, Some(seen)),
-            Self::Schema { .. } => (&[][..], None, None),
+            Self::Schema { .. } | Self::Part { .. } => (&[][..], None, None),
         };
         let cells = cells.iter().filter(move |cell| {
             column.is_none_or(|column| cell.column.eq_ignore_ascii_case(column))
@@ -220,31 +201,8 @@ impl Change {
                 }
             }
             Self::Delete { seen, .. } => *seen = seen.iter().copied().map(name).collect(),
-            Self::Schema { .. } => {}
+            Self::Schema { .. } | Self::Part { .. } => {}
         }
-    }
-}
-
-impl Value {
-    /// A key as one byte string: what the state of a row is filed under.
-    pub fn encode_key(key: &[Self]) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(16);
-        put_key(&mut bytes, key);
-        bytes
-    }
-
-    /// Reads [`Self::encode_key`] back.
-    pub fn decode_key(bytes: &[u8]) -> Result<Vec<Self>, DecodeError> {
-        let mut reader = Reader(bytes);
-        let key = reader.list(Reader::value)?;
-        if reader.0.is_empty() { Ok(key) } else { Err(DecodeError::Malformed) }
-    }
-}
-
-fn put_key(bytes: &mut Vec<u8>, key: &[Value]) {
-    put_varint(bytes, key.len() as u64);
-    for value in key {
-        put_value(bytes, value);
     }
 }
 
@@ -269,32 +227,6 @@ fn put_replaced(bytes: &mut Vec<u8>, cells: &[Cell], deleted: Option<Timestamp>)
     }
 }
 
-pub(crate) fn put_value(bytes: &mut Vec<u8>, value: &Value) {
-    match value {
-        Value::Null => bytes.push(0),
-        Value::Integer(integer) => {
-            bytes.push(1);
-            put_varint(bytes, ((integer << 1) ^ (integer >> 63)).cast_unsigned());
-        }
-        Value::Real(real) => {
-            bytes.push(2);
-            bytes.extend(real.to_bits().to_be_bytes());
-        }
-        Value::Text(text) => {
-            bytes.push(3);
-            put_bytes(bytes, text.as_bytes());
-        }
-        Value::TextBytes(text) => {
-            bytes.push(5);
-            put_bytes(bytes, text);
-        }
-        Value::Blob(blob) => {
-            bytes.push(4);
-            put_bytes(bytes, blob);
-        }
-    }
-}
-
 pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
     put_varint(bytes, value.len() as u64);
     bytes.extend(value);
@@ -313,10 +245,14 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let (head, rest) = self.0.split_at_checked(length).ok_or(DecodeError::Malformed)?;
         self.0 = rest;
         Ok(head)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        self.take(N).map(|bytes| bytes.try_into().expect("took as many"))
     }
 
     pub(crate) fn byte(&mut self) -> Result<u8, DecodeError> {
@@ -351,7 +287,7 @@ impl<'a> Reader<'a> {
         Err(DecodeError::Malformed)
     }
 
-    fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
         let length = usize::try_from(self.varint()?).ok().ok_or(DecodeError::Malformed)?;
         self.take(length)
     }
@@ -401,27 +337,6 @@ impl<'a> Reader<'a> {
         let seen = self.list(Self::timestamp)?;
         let sorted = seen.is_sorted_by(|a, b| a < b);
         sorted.then(|| seen.into_iter().collect()).ok_or(DecodeError::Malformed)
-    }
-
-    pub(crate) fn value(&mut self) -> Result<Value, DecodeError> {
-        Ok(match self.byte()? {
-            0 => Value::Null,
-            1 => {
-                let zigzag = self.varint()?;
-                Value::Integer((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
-            }
-            2 => {
-                let bits = self.take(8)?.try_into().expect("took 8 bytes");
-                Value::Real(f64::from_bits(u64::from_be_bytes(bits)))
-            }
-            3 => Value::Text(self.text()?),
-            4 => Value::Blob(self.bytes()?.to_vec()),
-            5 => match Value::text(self.bytes()?) {
-                value @ Value::TextBytes(_) => value,
-                _ => return Err(DecodeError::Malformed),
-            },
-            _ => return Err(DecodeError::Malformed),
-        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use crdt::{
     Action, Cell, Change, Collation, ColumnDeclaration, Declaration, DefaultValue,
-    IndexDeclaration, Node, Reference, SealKey, Timestamp, Value, sealed_with,
+    IndexDeclaration, Large, Node, Reference, SealKey, Timestamp, Value, sealed_with,
 };
 use replica::Phrase;
 use zeroize::Zeroizing;
@@ -74,14 +74,17 @@ pub(crate) fn timestamp(place: u64, node: u64) -> Timestamp {
 pub(crate) fn changes() -> Vec<Change> {
     let table = || "booking".to_owned();
     let key = || vec![Value::Text("a".into())];
+    let part = vec![7; 40];
     let values = [
         Value::Null,
         Value::Integer(-2),
         Value::Real(2.5),
         Value::Text("b".into()),
         Value::Blob(vec![1, 0]),
+        Value::text(b"\xff"),
+        Value::Large(Large::of(&Value::Blob(part.clone())).expect("it has bytes")),
     ];
-    let columns = ["room", "days", "who", "active", "note"];
+    let columns = ["room", "days", "who", "active", "note", "raw", "large"];
     let mut cells: Vec<_> =
         columns.into_iter().zip(values).map(|(column, value)| Cell::new(column, value)).collect();
     cells[1].replaced = Some(timestamp(1, 1));
@@ -95,6 +98,7 @@ pub(crate) fn changes() -> Vec<Change> {
             deleted: Some(timestamp(3, 1)),
         },
         Change::Delete { table: table(), key: key(), seen },
+        Change::Part { bytes: part },
         Change::Schema { table: "other".into(), declaration: declaration() },
         Change::Schema { table: "room".into(), declaration: declaration() },
     ]

@@ -44,7 +44,8 @@ impl Affinity {
     /// Whether a column of a key stores the value, and stores it as it is.
     pub(crate) fn keeps(self, value: &Value) -> bool {
         match (self, value) {
-            (_, Value::Null) => false,
+            // No device gives a row such a key.
+            (_, Value::Null | Value::Large(_)) => false,
             // SQLite stores NaN as NULL, and does not tell the two zeros apart.
             (_, Value::Real(real)) if real.is_nan() || is_negative_zero(*real) => false,
             (_, Value::Blob(_) | Value::TextBytes(_)) | (Self::None, _) => true,

@@ -22,8 +22,8 @@ use crate::rules::{Rules, set_triggers};
 use crate::show::{self, Shown, Values};
 use crate::state::{self, Names, RowId};
 use crate::table::{Table, quote};
-use crate::track;
 use crate::value::{Bound, literal, literals};
+use crate::{parts, track};
 
 /// An edit that is not shown, and that the author of what is shown did not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,7 +196,7 @@ fn describe(changes: &RowChanges, edit: &LostEdit, devices: &Devices) -> Found {
                 None => Lost::Row,
             }
         }
-        Change::Delete { .. } | Change::Schema { .. } => Lost::Delete,
+        Change::Delete { .. } | Change::Schema { .. } | Change::Part { .. } => Lost::Delete,
     };
     let describe = |timestamp: Timestamp| Edit {
         timestamp,
@@ -271,7 +271,10 @@ fn is_there(db: &Connection, tables: &[Table], found: &Found) -> Result<bool> {
     let Some((table, id)) = locate(tables, found) else { return Ok(false) };
     match &found.lost {
         Lost::Cell(name, value) => match column_of(table, name) {
-            Some(column) => Ok(show::cell(db, table, &id, column)?.as_ref() == Some(value)),
+            Some(column) => {
+                let shown = show::cell(db, table, &id, column)?;
+                Ok(shown.is_some_and(|shown| parts::is_same(&shown, value)))
+            }
             None => Ok(false),
         },
         Lost::Row => show::is_shown(db, table, &id),
@@ -290,7 +293,9 @@ fn write(db: &Connection, found: &Found) -> Result<()> {
         Lost::Delete => return restored(show::hide(db, table, &id)?),
         Lost::Row => None,
         Lost::Cell(name, value) => {
-            Some((column_of(table, name).ok_or_else(untracked)?, value.clone()))
+            let missing = || Error::NotRestored { why: parts::MISSING.to_owned() };
+            let value = parts::whole(db, value)?.ok_or_else(missing)?;
+            Some((column_of(table, name).ok_or_else(untracked)?, value))
         }
     };
     if let Some((column, value)) = &cell

@@ -20,11 +20,13 @@ pub(crate) enum Kind {
     Constraint,
     /// Live, and not visible: its key is none of this table's.
     Key,
+    /// Live, and not visible: a part of a large value is not here yet.
+    Incomplete,
 }
 
 impl Kind {
-    const ALL: [Self; 5] =
-        [Self::Kept, Self::Missing, Self::Displaced, Self::Constraint, Self::Key];
+    const ALL: [Self; 6] =
+        [Self::Kept, Self::Missing, Self::Displaced, Self::Constraint, Self::Key, Self::Incomplete];
 
     /// What depends on other rows' visibility, and not only on the row.
     pub(crate) const OF_REFERENCES: [Self; 2] = [Self::Kept, Self::Missing];
@@ -37,6 +39,7 @@ impl Kind {
             Self::Displaced => "displaced",
             Self::Constraint => "constraint",
             Self::Key => "key",
+            Self::Incomplete => "incomplete",
         }
     }
 

@@ -116,7 +116,7 @@ impl Newest {
                     columns.extend(names.map(|name| (name, *timestamp)));
                 }
                 Change::Delete { .. } => row.delete(*timestamp),
-                Change::Schema { .. } => {}
+                Change::Schema { .. } | Change::Part { .. } => {}
             }
         }
         let is_visible = exception.map_or(row.is_live(), Kind::is_visible);
@@ -132,7 +132,7 @@ impl Newest {
     ) -> HistoryEntry {
         let cells = match change {
             Change::Write { cells, .. } => &cells[..],
-            Change::Delete { .. } | Change::Schema { .. } => &[],
+            Change::Delete { .. } | Change::Schema { .. } | Change::Part { .. } => &[],
         };
         let is_newest =
             |name: &str| self.columns.get(&name.to_ascii_lowercase()) == Some(&timestamp);

@@ -48,6 +48,7 @@ mod log;
 mod merge;
 mod meta;
 mod obstacle;
+mod parts;
 mod phrase;
 mod receipt;
 mod receive;

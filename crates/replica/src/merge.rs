@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::meta;
 use crate::report::Refused;
 use crate::state::{self, Names, RowId};
-use crate::{declaration, form, log};
+use crate::{declaration, form, log, parts};
 
 /// Merges everything in the log that the state does not have yet; returns what cannot be.
 pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Refused> {
@@ -69,6 +69,7 @@ pub(crate) fn merge_one(
         Change::Schema { table, declaration } => {
             declaration::note(names, table, timestamp, declaration)
         }
+        Change::Part { bytes } => parts::note(names.db, &crdt::part_digest(bytes), timestamp),
     }
 }
 

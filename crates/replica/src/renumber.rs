@@ -165,7 +165,7 @@ impl References {
         let (key, cells) = match change {
             Change::Write { key, cells, .. } => (key, &mut cells[..]),
             Change::Delete { key, .. } => (key, &mut [][..]),
-            Change::Schema { .. } => return false,
+            Change::Schema { .. } | Change::Part { .. } => return false,
         };
         for (column, value) in table.key.iter().zip(key) {
             let own = moves.contains_key(&table.id).then_some(table.id);
@@ -214,7 +214,7 @@ fn row_of(names: &mut Names<'_>, change: &Change) -> Result<Option<RowId>> {
         Change::Write { table, key, .. } | Change::Delete { table, key, .. } => {
             Ok(Some(RowId::new(names.table(table)?, key)))
         }
-        Change::Schema { .. } => Ok(None),
+        Change::Schema { .. } | Change::Part { .. } => Ok(None),
     }
 }
 

@@ -50,6 +50,10 @@ CREATE TRIGGER warren_message_deleted AFTER DELETE ON warren_message
 CREATE TRIGGER warren_message_changed AFTER UPDATE OF timestamp, content ON warren_message
     BEGIN DELETE FROM warren_meta WHERE key = 'digest'; END;
 
+-- Which message has a part of a large value, by BLAKE3 of the part.
+CREATE TABLE warren_part (digest BLOB PRIMARY KEY, timestamp BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX warren_part_timestamp ON warren_part (timestamp);
+
 -- What people call the devices of other nodes, as far as the server said it.
 CREATE TABLE warren_device (node INTEGER PRIMARY KEY, name TEXT NOT NULL);
 

@@ -172,7 +172,10 @@ impl<'a> Settler<'a> {
         }
         let values = match Values::load(&mut self.names, table, id, &row)? {
             Ok(values) => values,
-            Err(unfit) => return exception::set(self.db, id, &unfit),
+            Err(unfit) => {
+                self.hide(table, id)?;
+                return exception::set(self.db, id, &unfit);
+            }
         };
         match show::show(self.db, table, &values)? {
             Shown::Yes => {

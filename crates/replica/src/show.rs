@@ -11,10 +11,10 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::error::{Error, Result};
 use crate::exception::{Exception, Kind};
-use crate::obstacle;
 use crate::state::{self, Names, RowId};
 use crate::table::{Table, quote};
 use crate::value::{Bound, read};
+use crate::{obstacle, parts};
 
 /// Whether SQLite did what it was asked for.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// An exception if the key is none of the table's.
+    /// An exception if the key is none of the table's, or a part of a value is missing.
     pub(crate) fn load(
         names: &mut Names<'_>,
         table: &'a Table,
@@ -53,9 +53,13 @@ impl<'a> Values<'a> {
             return Ok(Err(Exception::new(Kind::Key, why)));
         }
         let mut values: HashMap<ColumnId, Value> = state::values(names, row)?;
-        let cells = table.columns.iter();
-        let cells = cells.filter_map(|c| values.remove(&c.id).map(|value| (&c.name, value)));
-        Ok(Ok(Self { key: table.key.iter().zip(key).collect(), cells: cells.collect() }))
+        let columns = table.columns.iter();
+        let mut cells: Vec<_> =
+            columns.filter_map(|c| values.remove(&c.id).map(|value| (&c.name, value))).collect();
+        if let Some(why) = parts::make_whole(names.db, cells.iter_mut().map(|cell| &mut cell.1))? {
+            return Ok(Err(Exception::new(Kind::Incomplete, why)));
+        }
+        Ok(Ok(Self { key: table.key.iter().zip(key).collect(), cells }))
     }
 
     fn get(&self, column: &str) -> Option<&Value> {

@@ -20,7 +20,7 @@ use crate::log::Log;
 use crate::state::{self, Names, RowId};
 use crate::table::{Declared, Table, quote};
 use crate::value::{Bound, read};
-use crate::{counted, declaration, meta};
+use crate::{counted, declaration, meta, parts};
 
 /// Outbox rows that are stamped together: bounds memory after a large offline import.
 const CHUNK_COUNT_MAX: usize = 50_000;
@@ -168,7 +168,12 @@ impl<'a> Stamper<'a> {
                 Some(values) => last.write(index, capture.table, &noted.key, values),
                 None => last.delete(index, capture.table, &noted.key),
             };
-            if let Some(change) = change {
+            if let Some(mut change) = change {
+                for part in parts::take_out(self.db, &mut change)? {
+                    let timestamp = self.clock.send(self.now.correct(noted.at_ms));
+                    parts::add(&self.log, timestamp, part, &mut self.fingerprint)?;
+                    self.count += 1;
+                }
                 let timestamp = self.clock.send(self.now.correct(noted.at_ms));
                 self.add(timestamp, change, &id, last.makes_counted(index))?;
             }
@@ -227,7 +232,7 @@ impl<'a> Stamper<'a> {
                 row.delete(timestamp);
                 wins = !row.is_live();
             }
-            Change::Schema { .. } => {}
+            Change::Schema { .. } | Change::Part { .. } => {}
         }
         state::save(self.db, id, &row)?;
         if !wins {
@@ -263,7 +268,7 @@ impl<'a> Stamper<'a> {
                     seen.extend(cells.chain(written));
                 }
             }
-            Change::Schema { .. } => {}
+            Change::Schema { .. } | Change::Part { .. } => {}
         }
     }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Error, Result};
 use crate::log::Log;
-use crate::{counted, declaration};
+use crate::{counted, declaration, parts};
 
 /// A row's name: its table's number and its encoded primary key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,6 +72,7 @@ pub(crate) fn rename(
     let (table, key) = match change {
         Change::Write { table, key, .. } | Change::Delete { table, key, .. } => (table, key),
         Change::Schema { .. } => return declaration::rename(db, old, new),
+        Change::Part { .. } => return parts::rename(db, old, new),
     };
     counted::rename(db, old, new)?;
     let id = RowId::new(Names::new(db)?.table(table)?, key);

@@ -15,7 +15,7 @@ use crate::meta::{self, Key};
 use crate::state::{self, Names, RowId};
 use crate::table::{self, Column, Declared, DeclaredColumn, Table, quote};
 use crate::value::{Bound, read};
-use crate::{capture, settle};
+use crate::{capture, parts, settle};
 
 /// What tracking a table found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,16 +118,19 @@ fn add_baseline_row(
 ) -> Result<()> {
     let full =
         || Error::Untrackable { table: table.name.clone(), why: "the baseline is full".into() };
-    let timestamp = baseline.send().ok_or_else(full)?;
     let id = RowId::new(table.id, &key);
+    let columns = table.columns.iter().zip(values);
+    let cells = columns.map(|(column, value)| Cell::new(&column.name, value)).collect();
+    // A baseline is no edit: its author may never have seen what other devices sent.
+    let mut change = Change::Write { table: table.name.clone(), key, cells, deleted: None };
+    for part in parts::take_out(log.db, &mut change)? {
+        parts::add(log, baseline.send().ok_or_else(full)?, part, fingerprint)?;
+    }
+    let timestamp = baseline.send().ok_or_else(full)?;
     row.write(timestamp);
     for column in &table.columns {
         row.write_cell(column.id, timestamp);
     }
-    let columns = table.columns.iter().zip(values);
-    let cells = columns.map(|(column, value)| Cell::new(&column.name, value)).collect();
-    // A baseline is no edit: its author may never have seen what other devices sent.
-    let change = Change::Write { table: table.name.clone(), key, cells, deleted: None };
     log.add_local(timestamp, &change, fingerprint)?;
     state::save(log.db, &id, &row)
 }
@@ -141,8 +144,9 @@ fn differing<'a>(
 ) -> Result<Vec<&'a Column>> {
     let known = state::values(names, row)?;
     let pairs = table.columns.iter().zip(values);
-    let differs =
-        pairs.filter(|(column, value)| known.get(&column.id).unwrap_or(&Value::Null) != *value);
+    let differs = pairs.filter(|(column, value)| {
+        !parts::is_same(value, known.get(&column.id).unwrap_or(&Value::Null))
+    });
     Ok(differs.map(|(column, _)| column).collect())
 }
 

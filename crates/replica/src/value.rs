@@ -1,6 +1,6 @@
 //! SQLite's values and messages' values, each as the other.
 
-use crdt::Value;
+use crdt::{Large, Value};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
@@ -16,6 +16,11 @@ impl ToSql for Bound<'_> {
             Value::Text(text) => ValueRef::Text(text.as_bytes()),
             Value::TextBytes(text) => ValueRef::Text(text),
             Value::Blob(blob) => ValueRef::Blob(blob),
+            Value::Large(_) => {
+                return Err(rusqlite::Error::ToSqlConversionFailure(
+                    "only the whole of a value can be bound".into(),
+                ));
+            }
         }))
     }
 }
@@ -43,6 +48,9 @@ pub(crate) fn literal(value: &Value) -> String {
         Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
         Value::TextBytes(text) => format!("CAST({} AS TEXT)", hex(text)),
         Value::Blob(blob) => hex(blob),
+        Value::Large(Large { is_text, length, .. }) => {
+            format!("'({} of {length} bytes)'", if *is_text { "TEXT" } else { "BLOB" })
+        }
     }
 }
 

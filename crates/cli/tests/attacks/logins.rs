@@ -1,6 +1,7 @@
 //! Whoever guesses passwords, or makes accounts without end.
 
 use std::net::Ipv4Addr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,13 +10,14 @@ use rustix::process::setpriority_process;
 use serde_json::json;
 
 use crate::client::{Client, PASSWORD, User, address};
-use crate::count;
 use crate::target::{ADMIN, Target};
+use crate::{count, is_long};
 
-/// In which the right password passes, whatever is attacked.
+/// In which the right password passes, whatever is attacked: looked at in the long form, on a machine
+/// that does nothing else. The server itself refuses who has waited for 20 s.
+const LOGIN_TIME_MAX: Duration = Duration::from_secs(10);
 /// As `nice` has it.
 const PRIORITY_LOWEST: i32 = 19;
-const LOGIN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Runs attackers until the honest user is done; how many of their attempts were answered.
 fn beside<T>(
@@ -38,9 +40,10 @@ fn beside<T>(
         }
         // Under attack for a while.
         thread::park_timeout(Duration::from_secs(4));
-        let done = honest();
+        // What fails here must not let the attack go on for ever.
+        let done = catch_unwind(AssertUnwindSafe(honest));
         is_over.store(true, Ordering::Relaxed);
-        done
+        done.unwrap_or_else(|failure| resume_unwind(failure))
     });
     (done, attempts.into_inner())
 }
@@ -65,7 +68,7 @@ fn check_logins(target: &Target, login: &str, from: Ipv4Addr, attack: &str) {
     };
     let worst = (0..count(3, 15)).map(|_| log_in()).max().unwrap();
     println!("{attack}: the right password passed each time, the slowest in {worst:.1?}");
-    assert!(worst < LOGIN_TIME_MAX, "{attack}: {worst:?}");
+    assert!(worst < LOGIN_TIME_MAX || !is_long(), "{attack}: {worst:?}");
 }
 
 #[test]

@@ -17,6 +17,9 @@ mod target;
 
 /// `short`, or in the long form `long`.
 fn count(short: usize, long: usize) -> usize {
-    let is_long = std::env::var_os("WARREN_ATTACKS").is_some_and(|form| form == "long");
-    if is_long { long } else { short }
+    if is_long() { long } else { short }
+}
+
+fn is_long() -> bool {
+    std::env::var_os("WARREN_ATTACKS").is_some_and(|form| form == "long")
 }

@@ -15,6 +15,13 @@ fn any_value() -> impl Strategy<Value = Value> + Clone {
         any::<String>().prop_map(Value::Text),
         prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Value::text(&bytes)),
         prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Blob),
+        (any::<bool>(), 1..3 * crate::PART_BYTES as u64, any::<[u8; 32]>()).prop_map(
+            |(is_text, length, digest)| {
+                let count = length.div_ceil(crate::PART_BYTES as u64);
+                let parts = (0..count).map(|_| digest).collect();
+                Value::Large(crate::Large { is_text, length, parts })
+            }
+        ),
     ]
 }
 

@@ -109,8 +109,15 @@ impl Session<'_, '_> {
         }
         let log = Log::open(&self.replica.db)?;
         let change = page.and_then(|page| log.decode(page.messages.first()?).ok());
-        let Some(Change::Write { table, key, .. }) = change else { return Err(error) };
-        let row = format!("the row of {table} with key {}", literals(&key));
+        let row = match change {
+            Some(Change::Write { table, key, .. }) => {
+                format!("the row of {table} with key {}", literals(&key))
+            }
+            Some(Change::Part { bytes }) => {
+                format!("a part of a large value ({} bytes)", bytes.len())
+            }
+            _ => return Err(error),
+        };
         Err(match error {
             Error::Refused { code, message } => {
                 Error::Refused { code, message: format!("{message}: {row}") }

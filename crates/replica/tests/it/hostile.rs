@@ -10,7 +10,7 @@ use std::fs;
 use bytes::Bytes;
 use crdt::{
     Action, Cell, Change, Collation, ColumnDeclaration, Declaration, DefaultValue,
-    IndexDeclaration, Message, Node, Reference, Timestamp, Value,
+    IndexDeclaration, Large, Message, Node, Reference, Timestamp, Value,
 };
 use serde_json::json;
 
@@ -222,7 +222,15 @@ impl Dice {
     }
 
     fn value(&mut self) -> Value {
-        match self.roll(12) {
+        match self.roll(14) {
+            12 => Value::text(&[0xff, b'a'][..self.roll(3)]),
+            // Its part may be there, or never be.
+            13 => {
+                let part = Value::Blob(vec![u8::try_from(self.roll(3)).unwrap(); 9]);
+                let length = [9, 10, 262_144][self.roll(3)];
+                let is_text = self.roll(2) == 0;
+                Value::Large(Large { is_text, length, ..Large::of(&part).unwrap() })
+            }
             0 => Value::Null,
             1 => Value::Integer([i64::MIN, i64::MAX, -1][self.roll(3)]),
             2 => Value::Real([f64::NAN, f64::NEG_INFINITY, -0.0, 2.5][self.roll(4)]),
@@ -249,6 +257,9 @@ impl Dice {
     }
 
     fn change(&mut self) -> Change {
+        if self.roll(12) == 0 {
+            return Change::Part { bytes: vec![u8::try_from(self.roll(3)).unwrap(); 9] };
+        }
         let table = if self.roll(5) == 0 { self.piece() } else { self.table() };
         let key = self.key();
         if self.roll(4) == 0 {

@@ -13,6 +13,7 @@ mod counted;
 mod declarations;
 mod heal;
 mod hostile;
+mod large;
 mod memory_server;
 mod receipts;
 mod schema;
