@@ -101,20 +101,27 @@ test("a browser that reads responses into memory of its own syncs like others", 
   await until(one, async () => (await db.sql`SELECT 1 FROM item`).length === 2);
 });
 
-test("edits that are lost are listed, and one is put back", async () => {
-  const login = await here.server.account("conflicts");
-  const one = await signedIn(login, "one");
-  const two = await signedIn(login, "two");
-  await add(one, "1", "at first");
-  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
+/** Two pages that change one item's name while the server is away. */
+async function meetApart(one: Page, two: Page, names: readonly [string, string]): Promise<void> {
+  const rename = (page: Page, name: string): Promise<unknown> =>
+    page.evaluate((to) => db.sql`UPDATE item SET name = ${to}`, name);
   there.isAway = true;
-  await one.evaluate(() => db.sql`UPDATE item SET name = 'by one'`);
-  await two.evaluate(() => db.sql`UPDATE item SET name = 'by two, later'`);
+  await rename(one, names[0]);
+  await rename(two, names[1]);
   await untilPhase(one, "offline");
   there.isAway = false;
   await untilPhase(one, "inStep");
   await untilPhase(two, "inStep");
   await until(one, async () => (await db.conflicts()).length === 1);
+}
+
+test("edits that are lost are listed, one is put back, and one let be", async () => {
+  const login = await here.server.account("conflicts");
+  const one = await signedIn(login, "one");
+  const two = await signedIn(login, "two");
+  await add(one, "1", "at first");
+  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
+  await meetApart(one, two, ["by one", "by two, later"]);
   const [conflict] = await one.evaluate(() => db.conflicts());
   assert.ok(conflict !== undefined);
   assert.deepEqual([conflict.key, conflict.lost, conflict.kept], [
@@ -124,6 +131,14 @@ test("edits that are lost are listed, and one is put back", async () => {
   ]);
   await one.evaluate((id) => db.restore(id), conflict.id);
   await until(two, async () => (await db.sql`SELECT name FROM item`)[0]?.["name"] === "by one");
+  await meetApart(one, two, ["again by one", "again by two"]);
+  await one.evaluate(async () => {
+    for (const { id } of await db.conflicts()) await db.dismiss(id);
+  });
+  await until(two, async () => (await db.conflicts()).length === 0);
+  assert.deepEqual(await two.evaluate(() => db.sql`SELECT name FROM item`), [
+    { name: "again by two" },
+  ]);
 });
 
 test("while the server is away changes wait, and go when it is back", async () => {

@@ -160,6 +160,7 @@ test("two devices change one title while apart: the lost one is kept, and put ba
   await first.page.getByRole("button", { name: "Lost edits" }).click();
   const conflict = first.page.getByTestId("conflict");
   await expect(conflict).toHaveText("Call mum on Sunday");
+  await expect(conflict.getByRole("button", { name: "Keep what is shown" })).toBeVisible();
   await conflict.getByRole("button", { name: "Put the lost one back" }).click();
   await first.close();
   await expect(second.item("Call mum on Sunday")).toBeVisible();

@@ -1,4 +1,4 @@
-//! `warren conflicts`: edits that lost to others which had not seen them, and getting them back.
+//! `warren conflicts`: edits that lost to others which had not seen them, and getting them back, or letting them be.
 
 use clap::Args;
 use replica::{Conflict, Edit, Outcome};
@@ -8,16 +8,20 @@ use crate::clock::now_ms;
 use crate::key::TrackedFile;
 use crate::output::{Output, change_moment};
 
-/// List edits that were lost to others made without knowing of them, and restore them.
+/// List edits that were lost to others made without knowing of them, and restore or dismiss them.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren conflicts a.db\n  \
-                        warren conflicts a.db --restore 3f9c01ab; warren sync a.db")]
+                        warren conflicts a.db --restore 3f9c01ab; warren sync a.db\n  \
+                        warren conflicts a.db --dismiss 3f9c01ab; warren sync a.db")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     tracked: TrackedFile,
     /// Write this lost edit into its table again; the next sync sends it to the other devices.
     #[arg(long, value_name = "ID")]
     restore: Option<String>,
+    /// Let this lost edit be; from the next sync on no device lists it.
+    #[arg(long, value_name = "ID", conflicts_with = "restore")]
+    dismiss: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
@@ -27,6 +31,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         let what = place(&restored);
         output.line(format_args!("restored {what}: {}", outcome(&restored.lost)));
         return output.value(&json!({"restored": restored.to_json()}));
+    }
+    if let Some(id) = &arguments.dismiss {
+        let dismissed = replica.dismiss(id, now_ms())?;
+        let what = place(&dismissed);
+        output.line(format_args!("dismissed {what}: {}", outcome(&dismissed.lost)));
+        return output.value(&json!({"dismissed": dismissed.to_json()}));
     }
     let conflicts = replica.conflicts()?;
     for conflict in &conflicts {

@@ -251,6 +251,14 @@ fn describe(path: &Path, report: &Report, output: Output) {
             "  the server holds as many changes, and says that they are others"
         )),
     }
+    if report.lost > 0 {
+        output.line(format_args!(
+            "  {} edits lost to others made without knowing of them: `warren conflicts {}` lists them \
+             and gets them back",
+            report.lost,
+            path.display()
+        ));
+    }
     describe_refused(&report.refused, output);
     describe_held(report, output);
     if report.clock_off_ms != 0 {

@@ -244,6 +244,12 @@ impl WasmReplica {
         Ok(conflicts.to_string())
     }
 
+    /// Lets a lost edit be, on all devices.
+    pub fn dismiss(&self, id: &str) -> Result<()> {
+        self.opened()?.replica.dismiss(id, now_ms())?;
+        Ok(())
+    }
+
     /// Writes a lost edit into its table again.
     pub fn restore(&self, id: &str) -> Result<()> {
         self.opened()?.replica.restore(id, now_ms())?;

@@ -20,6 +20,7 @@ use crate::log::Log;
 use crate::replica::Replica;
 use crate::rules::{Rules, set_triggers};
 use crate::show::{self, Shown, Values};
+use crate::stamp::{self, Now};
 use crate::state::{self, Names, RowId};
 use crate::table::{Table, quote};
 use crate::value::{Bound, literal, literals};
@@ -89,6 +90,39 @@ impl Replica {
     }
 }
 
+impl Replica {
+    /// Lets a lost edit be: from the next sync on no device lists it. `id` may be shortened.
+    ///
+    /// A message says that somebody has seen the edit and keeps what is shown.
+    pub fn dismiss(&self, id: &str, now_ms: u64) -> Result<Conflict> {
+        self.transaction(|db| {
+            track::follow_schema(db, now_ms)?;
+            let now = Now { device_ms: now_ms, offset_ms: 0 };
+            stamp::stamp(db, &Table::all(db)?, now)?;
+            let found = pick(find(db)?, id)?;
+            stamp::add(db, now, keeping(db, &found)?)?;
+            Ok(found.conflict)
+        })
+    }
+}
+
+/// The change that keeps what is shown, by somebody who has seen the lost edit.
+fn keeping(db: &Connection, found: &Found) -> Result<Change> {
+    let (lost, winner) = (found.conflict.lost.timestamp, found.conflict.winner.timestamp);
+    let (table, key) = (found.conflict.table.clone(), found.key.clone());
+    let winning = Log::open(db)?.change(winner)?;
+    Ok(match (&found.lost, winning) {
+        (_, Change::Delete { .. }) => Change::Delete { table, key, seen: [winner, lost].into() },
+        (Lost::Cell(column, _), Change::Write { cells, .. }) => {
+            let mut cells = cells;
+            cells.retain(|cell| cell.column.eq_ignore_ascii_case(column));
+            cells.iter_mut().for_each(|cell| cell.replaced = Some(lost));
+            Change::Write { table, key, cells, deleted: None }
+        }
+        _ => Change::Write { table, key, cells: Vec::new(), deleted: Some(lost) },
+    })
+}
+
 /// A conflict with what restoring it takes.
 struct Found {
     conflict: Conflict,
@@ -103,10 +137,32 @@ enum Lost {
     Delete,
 }
 
+/// How many edits are lost in these rows.
+pub(crate) fn count(db: &Connection, rows: &HashSet<RowId>) -> Result<u64> {
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let tables = Table::all(db)?;
+    let wanted: HashSet<RowName> = rows
+        .iter()
+        .filter_map(|row| {
+            let table = tables.iter().find(|table| table.id == row.table)?;
+            Some((table.name.to_ascii_lowercase(), row.key.clone()))
+        })
+        .collect();
+    let found = find_in(db, &|row| wanted.contains(row))?;
+    Ok(found.len() as u64)
+}
+
 fn find(db: &Connection) -> Result<Vec<Found>> {
+    find_in(db, &|_| true)
+}
+
+/// Those of the rows that are wanted.
+fn find_in(db: &Connection, is_wanted: &dyn Fn(&RowName) -> bool) -> Result<Vec<Found>> {
     let (tables, devices) = (Table::all(db)?, Devices::load(db)?);
     let mut found = Vec::new();
-    for_each_contested_row(db, |changes| {
+    for_each_contested_row(db, is_wanted, |changes| {
         for lost in lost_edits(changes) {
             let one = describe(changes, &lost, &devices);
             if !is_there(db, &tables, &one)? {
@@ -124,8 +180,11 @@ fn find(db: &Connection) -> Result<Vec<Found>> {
     Ok(found)
 }
 
+/// A table's name in lower case, and an encoded key.
+type RowName = (String, Vec<u8>);
+
 /// Which row a change is about, in any spelling of the table's name.
-fn row_of(change: &Change) -> Option<(String, Vec<u8>)> {
+fn row_of(change: &Change) -> Option<RowName> {
     let (Change::Write { table, key, .. } | Change::Delete { table, key, .. }) = change else {
         return None;
     };
@@ -135,18 +194,19 @@ fn row_of(change: &Change) -> Option<(String, Vec<u8>)> {
 /// Messages of contested rows that are in memory at once.
 const CHUNK_COUNT_MAX: u64 = 100_000;
 
-/// Visits the changes of each row that more than one device wrote to.
+/// Visits the changes of each wanted row that more than one device wrote to.
 fn for_each_contested_row(
     db: &Connection,
+    is_wanted: &dyn Fn(&RowName) -> bool,
     mut visit: impl FnMut(&RowChanges) -> Result<()>,
 ) -> Result<()> {
     let log = Log::open(db)?;
-    let count_by_row = contested_rows(&log)?;
+    let count_by_row = contested_rows(&log, is_wanted)?;
     let chunks = count_by_row.values().sum::<u64>().div_ceil(CHUNK_COUNT_MAX);
     for chunk in 0..chunks {
-        let is_in_chunk = |row: &(String, Vec<u8>)| {
+        let is_in_chunk = |row: &RowName| {
             let number = number(row);
-            number % chunks == chunk && count_by_row.contains_key(&number)
+            is_wanted(row) && number % chunks == chunk && count_by_row.contains_key(&number)
         };
         let mut rows: HashMap<_, RowChanges> = HashMap::new();
         log.for_each_change(|timestamp, change| {
@@ -161,10 +221,13 @@ fn for_each_contested_row(
 }
 
 /// How many messages there are about each row that more than one device wrote to, by its number.
-fn contested_rows(log: &Log<'_>) -> Result<HashMap<u64, u64>> {
+fn contested_rows(
+    log: &Log<'_>,
+    is_wanted: &dyn Fn(&RowName) -> bool,
+) -> Result<HashMap<u64, u64>> {
     let mut rows: HashMap<u64, (Option<Node>, u64)> = HashMap::new();
     log.for_each_change(|timestamp, change| {
-        if let Some(row) = row_of(&change) {
+        if let Some(row) = row_of(&change).filter(is_wanted) {
             let node = Some(timestamp.node());
             let (only, count) = rows.entry(number(&row)).or_insert((node, 0));
             if *only != node {
@@ -180,7 +243,7 @@ fn contested_rows(log: &Log<'_>) -> Result<HashMap<u64, u64>> {
 
 /// A number instead of a row's name: a million rows take some 50 MB. Two rows with one number cost
 /// only that both are looked at.
-fn number(row: &(String, Vec<u8>)) -> u64 {
+fn number(row: &RowName) -> u64 {
     let mut hasher = DefaultHasher::new();
     row.hash(&mut hasher);
     hasher.finish()

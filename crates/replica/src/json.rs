@@ -83,6 +83,8 @@ impl Report {
                 "by_reason": self.refused.by_reason().into_iter().collect::<BTreeMap<_, _>>(),
                 "timestamps": self.refused.timestamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
             },
+            "lost": self.lost,
+            "held": self.held(),
             "exceptions": self.exceptions,
             "obstacles": obstacles(&self.obstacles),
             "adopted": self.adopted,

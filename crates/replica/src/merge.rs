@@ -4,6 +4,8 @@
 //! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of
 //! constraints.
 
+use std::collections::HashSet;
+
 use crdt::{Change, ColumnId, Row, Timestamp};
 use rusqlite::Connection;
 
@@ -13,10 +15,18 @@ use crate::report::Refused;
 use crate::state::{self, Names, RowId};
 use crate::{declaration, form, log, parts};
 
-/// Merges everything in the log that the state does not have yet; returns what cannot be.
-pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Refused> {
+/// What a merge found.
+#[derive(Default)]
+pub(crate) struct Merged {
+    pub(crate) refused: Refused,
+    /// Rows in which an edit met another that its author may not have seen.
+    pub(crate) contested: HashSet<RowId>,
+}
+
+/// Merges everything in the log that the state does not have yet.
+pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Merged> {
     let mut names = Names::new(db)?;
-    let mut refused = Refused::default();
+    let Merged { mut refused, mut contested } = Merged::default();
     // What is stamped from here on sorts after everything that was merged.
     let mut clock = meta::clock(db)?;
     let mut count = 0;
@@ -27,6 +37,9 @@ pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Re
             let timestamp = message.timestamp;
             match names.log.decode(message) {
                 Ok(change) => {
+                    if let Some(row) = contests(&mut names, timestamp, &change)? {
+                        contested.insert(row);
+                    }
                     merge_one(&mut names, timestamp, &change)?;
                     clock.receive(timestamp);
                 }
@@ -44,7 +57,36 @@ pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Re
         form::prove(db)?;
     }
     meta::set_clock(db, &clock)?;
-    Ok(refused)
+    Ok(Merged { refused, contested })
+}
+
+/// The row of a change, if something stands there that the change's author did not name. What was
+/// there before tracking began is no edit.
+fn contests(names: &mut Names<'_>, timestamp: Timestamp, change: &Change) -> Result<Option<RowId>> {
+    let (Change::Write { table, key, .. } | Change::Delete { table, key, .. }) = change else {
+        return Ok(None);
+    };
+    let id = RowId::new(names.table(table)?, key);
+    let Some(row) = state::load(names.db, &id)?.filter(|_| !timestamp.is_baseline()) else {
+        return Ok(None);
+    };
+    let is_edit = |there: &Timestamp| *there != Timestamp::ZERO && !there.is_baseline();
+    let is_contested = match change {
+        Change::Write { cells, deleted, .. } => {
+            let mut is_contested = !row.is_live() && *deleted != Some(row.deleted());
+            for cell in cells {
+                let there = row.cell(names.column(table, &cell.column)?).filter(is_edit);
+                is_contested |= there.is_some() && there != cell.replaced;
+            }
+            is_contested
+        }
+        Change::Delete { seen, .. } => {
+            let all = row.cells().iter().map(|cell| cell.1).chain([row.written()]);
+            all.filter(is_edit).any(|there| !seen.contains(&there))
+        }
+        Change::Schema { .. } | Change::Part { .. } => false,
+    };
+    Ok(is_contested.then_some(id))
 }
 
 /// Takes one change into the state of its row.

@@ -29,6 +29,9 @@ pub struct Report {
     pub became_device: bool,
     /// Messages that were received, are kept, and are not shown.
     pub refused: Refused,
+    /// Edits that lost to others made without knowing of them, in rows where such edits met in this
+    /// sync: [`crate::Replica::conflicts`].
+    pub lost: u64,
     /// Rows that are not as the messages say, by the kinds of [`crate::Exception`], zeros included.
     pub exceptions: BTreeMap<&'static str, u64>,
     /// Tables that cannot be as other devices have them.
@@ -39,6 +42,14 @@ pub struct Report {
     pub renumbered: Vec<Renumbered>,
     /// How far the device's clock was off, if far enough to be corrected.
     pub clock_off_ms: i64,
+}
+
+impl Report {
+    /// Live rows that are not shown: of those that collide, and those that do not fit their table.
+    pub fn held(&self) -> u64 {
+        let kept = ["kept", "missing"];
+        self.exceptions.iter().filter(|(kind, _)| !kept.contains(kind)).map(|(_, n)| n).sum()
+    }
 }
 
 /// What a server's set differs in from this device's after all that could be exchanged was.

@@ -8,15 +8,19 @@
 //! - Runs before anything remote is merged, in the same transaction.
 //! - A change is never stamped later than now, and never before a change that its author had seen.
 
-use std::collections::{BTreeSet, HashMap};
+mod last_changes;
 
-use crdt::{Cell, Change, Clock, Fingerprint, Row, Timestamp, Value};
+use std::collections::HashMap;
+
+use crdt::{Change, Clock, Fingerprint, Row, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
 
+use self::last_changes::LastChanges;
 use crate::capture::NEXT;
 use crate::error::Result;
 use crate::exception::{self, Kind};
 use crate::log::Log;
+use crate::merge::merge_one;
 use crate::state::{self, Names, RowId};
 use crate::table::{Declared, Table, quote};
 use crate::value::{Bound, read};
@@ -70,6 +74,16 @@ pub(crate) fn stamp(db: &Connection, tables: &[Table], now: Now) -> Result<u64> 
     // After the changes: a reading of now would move the clock past the times of all of them.
     stamper.announce_schemas()?;
     stamper.finish()
+}
+
+/// Adds a change that no table shows, and that another device is to know of.
+pub(crate) fn add(db: &Connection, now: Now, change: Change) -> Result<()> {
+    let (mut clock, mut fingerprint) = (meta::clock(db)?, meta::fingerprint(db)?);
+    let timestamp = clock.send(now.ms());
+    Log::open(db)?.add_local(timestamp, &change, &mut fingerprint)?;
+    merge_one(&mut Names::new(db)?, timestamp, &change)?;
+    meta::set_clock(db, &clock)?;
+    meta::set_fingerprint(db, &fingerprint)
 }
 
 fn read_outbox(db: &Connection, tables: &[Table]) -> Result<Vec<Noted>> {
@@ -309,85 +323,5 @@ impl Capture<'_> {
         let mut rows = self.select.query(rusqlite::params_from_iter(key.iter().map(Bound)))?;
         let Some(row) = rows.next()? else { return Ok(None) };
         Ok(Some(read(row, 1, self.table.columns.len())?))
-    }
-}
-
-/// Which noted change of a row was the last for each of its columns.
-#[derive(Default)]
-struct LastChanges {
-    /// The last one that wrote the whole row.
-    whole: Option<usize>,
-    /// The last one that wrote a column, by place.
-    columns: HashMap<usize, usize>,
-    /// The last of all.
-    any: usize,
-    /// The last one that deleted the row.
-    gone: Option<usize>,
-    /// Whether the last one that wrote the whole row was an insert with a counted key.
-    is_counted: bool,
-    /// The last one that deleted the row before that.
-    gone_first: Option<usize>,
-}
-
-impl LastChanges {
-    fn add(&mut self, index: usize, noted: &Noted) {
-        self.any = index;
-        match noted.changed.as_str() {
-            "*" => {
-                self.whole = Some(index);
-                self.is_counted = noted.is_counted;
-                self.gone_first = if noted.is_counted { self.gone } else { None };
-                self.columns.clear();
-            }
-            "-" => self.gone = Some(index),
-            "?" => {}
-            mask => {
-                let places = mask.bytes().enumerate().filter(|(_, bit)| *bit == b'1');
-                self.columns.extend(places.map(|(place, _)| (place, index)));
-            }
-        }
-    }
-
-    /// Whether change number `index` deleted a row whose key SQLite then gave to another one, as it
-    /// does without AUTOINCREMENT.
-    fn goes_first(&self, index: usize) -> bool {
-        self.gone_first == Some(index)
-    }
-
-    /// Whether the message of change number `index` makes a row whose key was counted.
-    fn makes_counted(&self, index: usize) -> bool {
-        self.is_counted && self.whole == Some(index)
-    }
-
-    /// The message of change number `index` to a row that is there.
-    fn write(
-        &self,
-        index: usize,
-        table: &Table,
-        key: &[Value],
-        values: Vec<Value>,
-    ) -> Option<Change> {
-        let whole = self.whole == Some(index);
-        let is_last = |place: usize| match self.columns.get(&place) {
-            Some(last) => *last == index,
-            None => whole,
-        };
-        let cells: Vec<_> = table
-            .columns
-            .iter()
-            .zip(values)
-            .enumerate()
-            .filter(|(place, _)| is_last(*place))
-            .map(|(_, (column, value))| Cell::new(&column.name, value))
-            .collect();
-        let (table, key) = (table.name.clone(), key.to_vec());
-        (whole || !cells.is_empty()).then_some(Change::Write { table, key, cells, deleted: None })
-    }
-
-    /// The message of change number `index` to a row that is gone.
-    fn delete(&self, index: usize, table: &Table, key: &[Value]) -> Option<Change> {
-        let (table, key) = (table.name.clone(), key.to_vec());
-        let seen = BTreeSet::new();
-        (self.any == index || self.goes_first(index)).then_some(Change::Delete { table, key, seen })
     }
 }

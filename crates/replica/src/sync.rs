@@ -22,7 +22,7 @@ use crate::report::{Discrepancy, Report};
 use crate::stamp::{self, Now};
 use crate::table::Table;
 use crate::transport::{AsyncTransport, Pull};
-use crate::{adopt, exception, form, merge, obstacle, renumber, settle, track};
+use crate::{adopt, conflicts, exception, form, merge, obstacle, renumber, settle, track};
 
 /// Messages of a page at most; the bytes bound is the protocol's.
 const PAGE_COUNT_MAX: usize = 10_000;
@@ -282,8 +282,8 @@ impl Session<'_, '_> {
             form::check(db)?;
             stamp::stamp(db, &Table::all(db)?, now)?;
             report.renumbered.extend(renumber::renumber(db, &Table::all(db)?)?);
-            let refused = merge::merge(db, |done| progress(Progress::Applied(done)))?;
-            report.refused.add_all(refused);
+            let merged = merge::merge(db, |done| progress(Progress::Applied(done)))?;
+            report.refused.add_all(merged.refused);
             if adopting {
                 let adopted = adopt::adopt(db)?;
                 report.adopted.extend(adopted.done);
@@ -296,6 +296,10 @@ impl Session<'_, '_> {
             let unwritable = settle::settle(db, tables, |done| progress(Progress::Applied(done)))?;
             report.obstacles.extend(unwritable);
             obstacle::replace(db, &report.obstacles)?;
+            if meta::number(db, Key::SyncedMs)? > 0 {
+                // What a new device has not seen was settled before it came.
+                report.lost += conflicts::count(db, &merged.contested)?;
+            }
             report.exceptions = exception::counts(db)?;
             meta::set_number(db, Key::SyncedMs, now.device_ms)?;
             meta::set_number(db, Key::ServerCount, report.server_count)?;

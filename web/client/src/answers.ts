@@ -118,7 +118,7 @@ function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
 
 type Whole =
   | "phrase" | "createPhrase" | "beginAccount" | "usePhrase" | "history" | "conflicts" | "restore"
-  | "export" | "import";
+  | "dismiss" | "export" | "import";
 
 function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
   const { file, statements, syncing } = parts;
@@ -128,6 +128,19 @@ function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
     syncing.mended();
     return given;
   };
+  type Settling = CallOf<"restore"> | CallOf<"dismiss">;
+  const settle = ({ given, again }: Settling, settleOne: (id: string) => void): Promise<void> =>
+    statements.alone(() => {
+      try {
+        settleOne(given.conflictId);
+      } catch (thrown) {
+        // A lost edit that was settled is none any more.
+        if (!again || errorInfo(thrown).code !== "no_conflict") {
+          throw thrown;
+        }
+      }
+      parts.wrote();
+    });
   return {
     phrase: () => statements.alone(() => file.phrase()),
     createPhrase: () => withPhrase(() => file.createPhrase()),
@@ -135,18 +148,8 @@ function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
     usePhrase: ({ given }) => withPhrase(() => file.usePhrase(given.words)),
     history: ({ given }) => statements.alone(() => file.history(given.table, given.key)),
     conflicts: () => statements.alone(() => file.conflicts()),
-    restore: ({ given, again }) =>
-      statements.alone(() => {
-        try {
-          file.restore(given.conflictId);
-        } catch (thrown) {
-          // A lost edit that was put back is none any more.
-          if (!again || errorInfo(thrown).code !== "no_conflict") {
-            throw thrown;
-          }
-        }
-        parts.wrote();
-      }),
+    restore: (call) => settle(call, (id) => file.restore(id)),
+    dismiss: (call) => settle(call, (id) => file.dismiss(id)),
     export: () => syncing.quietly(() => statements.alone(() => file.export())),
     async import({ given }) {
       await syncing.quietly(() =>

@@ -122,6 +122,8 @@ export interface Database extends Queries {
   conflicts(): Promise<Conflict[]>;
   /** Puts a lost edit back. */
   restore(conflictId: string): Promise<void>;
+  /** Lets a lost edit be: from the next sync on no device lists it. */
+  dismiss(conflictId: string): Promise<void>;
   /** How the server and the other devices stand beside this one. */
   receipt(): Promise<Receipt>;
 
@@ -179,6 +181,13 @@ export interface SyncReport {
   readonly repaired: boolean;
   /** Messages that were received, are kept, and are not shown. */
   readonly refused: number;
+  /**
+   * Edits that lost to others made without knowing of them, in rows where such edits met in this
+   * sync: {@link Database.conflicts} lists them.
+   */
+  readonly lost: number;
+  /** Rows that are live and not shown: they collide with newer ones, or do not fit their table. */
+  readonly held: number;
   /**
    * New rows of this device whose key SQLite had counted and another device was first to take: they
    * got another key, and what refers to them by foreign keys followed.

@@ -62,6 +62,7 @@ export interface Calls {
   history: [{ table: string; key: readonly SqlValue[] }, HistoryEntry[]];
   conflicts: [void, Conflict[]];
   restore: [{ conflictId: string }, void];
+  dismiss: [{ conflictId: string }, void];
   receipt: [void, Receipt];
   export: [void, Uint8Array];
   import: [{ file: Uint8Array }, void];
@@ -116,6 +117,7 @@ export const RULES: { readonly [K in CallName]: Rule } = {
   history: STATEMENT,
   conflicts: STATEMENT,
   restore: STATEMENT,
+  dismiss: STATEMENT,
   receipt: REQUEST,
   export: STATEMENT,
   import: ONCE,

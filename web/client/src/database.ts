@@ -170,6 +170,7 @@ function database({ options, server, asks, status, live, link }: Parts): Databas
     history: (table, ...key) => ask("history", { table, key }),
     conflicts: () => ask("conflicts", undefined),
     restore: (conflictId) => ask("restore", { conflictId }),
+    dismiss: (conflictId) => ask("dismiss", { conflictId }),
     receipt: () => ask("receipt", undefined),
     export: () => ask("export", undefined),
     import: (file) => ask("import", { file }),

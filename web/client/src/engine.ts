@@ -84,6 +84,7 @@ export interface Replica {
   history(table: string, key: readonly string[]): string;
   conflicts(): string;
   restore(id: string): void;
+  dismiss(id: string): void;
   phrase(): string | undefined;
   createPhrase(): string;
   beginAccount(): void;

@@ -19,7 +19,7 @@ import { detached } from "./packed.js";
 type AsItIs = Pick<
   Replica,
   | "runMany" | "inTransaction" | "tablesRead" | "takeChanged" | "track" | "signOut" | "token"
-  | "listen" | "restore" | "phrase" | "createPhrase" | "beginAccount" | "usePhrase"
+  | "listen" | "restore" | "dismiss" | "phrase" | "createPhrase" | "beginAccount" | "usePhrase"
   | "export" | "import" | "close"
 >;
 
@@ -77,6 +77,7 @@ export async function openFile(
     history: (table, rowKey) => toHistory(replica.history(table, rowKey.map(toLiteral))),
     conflicts: () => toConflicts(replica.conflicts()),
     restore: (id) => replica.restore(id),
+    dismiss: (id) => replica.dismiss(id),
     phrase: () => replica.phrase(),
     createPhrase: () => replica.createPhrase(),
     beginAccount: () => replica.beginAccount(),

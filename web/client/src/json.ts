@@ -29,15 +29,17 @@ interface ReportJson {
   readonly received: number;
   readonly equal: boolean;
   readonly repaired: boolean;
+  readonly lost: number;
+  readonly held: number;
   readonly renumbered: SyncReport["renumbered"];
   readonly refused: { readonly by_reason: Readonly<Record<string, number>> };
 }
 
 export function toReport(json: string): SyncReport {
   const { refused, ...report } = JSON.parse(json) as ReportJson;
-  const { sent, received, equal, repaired, renumbered } = report;
+  const { sent, received, equal, repaired, lost, held, renumbered } = report;
   const count = Object.values(refused.by_reason).reduce((sum, of) => sum + of, 0);
-  return { sent, received, equal, repaired, refused: count, renumbered };
+  return { sent, received, equal, repaired, refused: count, lost, held, renumbered };
 }
 
 /** As in Format 3. */

@@ -91,6 +91,7 @@ export function replica(path: string, script: Script = {}): Replica {
     history: () => "[]",
     conflicts: () => "[]",
     restore: never,
+    dismiss: never,
     phrase: () => undefined,
     createPhrase: never,
     beginAccount: never,

@@ -12,6 +12,8 @@ const REPORT: SyncReport = {
   equal: true,
   repaired: false,
   refused: 0,
+  lost: 0,
+  held: 0,
   renumbered: [],
 };
 

@@ -72,6 +72,32 @@ fn a_lost_edit_is_listed_on_both_devices_and_restored_with_one_command() {
 }
 
 #[test]
+fn a_sync_says_that_edits_were_lost_and_one_that_is_let_be_is_in_no_list() {
+    let place = Place::new();
+    let (server, a, b) = conflict(&place);
+    let id = conflicts(&a)[0]["id"].as_str().unwrap().to_owned();
+    let dismissed = json(&["conflicts", &a, "--dismiss", &id]);
+    assert_eq!(dismissed["dismissed"]["id"], id);
+    warren(&["conflicts", &a, "--dismiss", &id, "--json"]).refused("no_conflict");
+    let before = sql(&a, "SELECT * FROM todo");
+    for file in [&a, &b] {
+        sync(file);
+        assert_eq!(conflicts(file).len(), 1, "the other");
+    }
+    assert_eq!(sql(&b, "SELECT * FROM todo"), before);
+    check_equal(&a, &b);
+
+    sql(&a, "UPDATE todo SET title = 'of a' WHERE n = 1");
+    sql(&b, "UPDATE todo SET title = 'of b' WHERE n = 1");
+    sync(&a);
+    let said = warren(&["sync", &b]).succeeded().stdout;
+    let line = format!("edits lost to others made without knowing of them: `warren conflicts {b}`");
+    assert!(said.contains(&line), "{said}");
+    assert!(json(&["sync", &a])["lost"].as_u64() >= Some(1));
+    server.stop();
+}
+
+#[test]
 fn history_lists_the_changes_of_a_row() {
     let place = Place::new();
     let (server, a, _) = conflict(&place);

@@ -11,6 +11,7 @@ mod converge;
 mod copies;
 mod counted;
 mod declarations;
+mod dismissals;
 mod heal;
 mod hostile;
 mod large;

@@ -74,11 +74,11 @@ export function ConflictsDialog({ onClose }: Closable): JSX.Element {
   const [conflicts, setConflicts] = useState<readonly Conflict[]>();
   const task = useTask();
   useEffect(() => task.run(async () => setConflicts(await db.conflicts())), []);
-  const restore = (id: string): void =>
+  const settle = (work: () => Promise<void>, done: string): void =>
     task.run(async () => {
-      await db.restore(id);
+      await work();
       setConflicts(await db.conflicts());
-      toast({ text: "The edit is back" });
+      toast({ text: done });
     });
   return (
     <Dialog title="Lost edits" onClose={onClose} testId="conflicts">
@@ -109,9 +109,17 @@ export function ConflictsDialog({ onClose }: Closable): JSX.Element {
               type="button"
               class="button button-small"
               disabled={task.isBusy}
-              onClick={() => restore(conflict.id)}
+              onClick={() => settle(() => db.restore(conflict.id), "The edit is back")}
             >
               Put the lost one back
+            </button>{" "}
+            <button
+              type="button"
+              class="button button-small"
+              disabled={task.isBusy}
+              onClick={() => settle(() => db.dismiss(conflict.id), "What is shown stays")}
+            >
+              Keep what is shown
             </button>
           </li>
         ))}

@@ -1,0 +1,88 @@
+//! What of a row's noted changes becomes a message: of each cell the last.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crdt::{Cell, Change, Value};
+
+use super::Noted;
+use crate::table::Table;
+
+/// Which noted change of a row was the last for each of its columns.
+#[derive(Default)]
+pub(super) struct LastChanges {
+    /// The last one that wrote the whole row.
+    whole: Option<usize>,
+    /// The last one that wrote a column, by place.
+    columns: HashMap<usize, usize>,
+    /// The last of all.
+    any: usize,
+    /// The last one that deleted the row.
+    gone: Option<usize>,
+    /// Whether the last one that wrote the whole row was an insert with a counted key.
+    is_counted: bool,
+    /// The last one that deleted the row before that.
+    gone_first: Option<usize>,
+}
+
+impl LastChanges {
+    pub(super) fn add(&mut self, index: usize, noted: &Noted) {
+        self.any = index;
+        match noted.changed.as_str() {
+            "*" => {
+                self.whole = Some(index);
+                self.is_counted = noted.is_counted;
+                self.gone_first = if noted.is_counted { self.gone } else { None };
+                self.columns.clear();
+            }
+            "-" => self.gone = Some(index),
+            "?" => {}
+            mask => {
+                let places = mask.bytes().enumerate().filter(|(_, bit)| *bit == b'1');
+                self.columns.extend(places.map(|(place, _)| (place, index)));
+            }
+        }
+    }
+
+    /// Whether change number `index` deleted a row whose key SQLite then gave to another one, as it
+    /// does without AUTOINCREMENT.
+    pub(super) fn goes_first(&self, index: usize) -> bool {
+        self.gone_first == Some(index)
+    }
+
+    /// Whether the message of change number `index` makes a row whose key was counted.
+    pub(super) fn makes_counted(&self, index: usize) -> bool {
+        self.is_counted && self.whole == Some(index)
+    }
+
+    /// The message of change number `index` to a row that is there.
+    pub(super) fn write(
+        &self,
+        index: usize,
+        table: &Table,
+        key: &[Value],
+        values: Vec<Value>,
+    ) -> Option<Change> {
+        let whole = self.whole == Some(index);
+        let is_last = |place: usize| match self.columns.get(&place) {
+            Some(last) => *last == index,
+            None => whole,
+        };
+        let cells: Vec<_> = table
+            .columns
+            .iter()
+            .zip(values)
+            .enumerate()
+            .filter(|(place, _)| is_last(*place))
+            .map(|(_, (column, value))| Cell::new(&column.name, value))
+            .collect();
+        let (table, key) = (table.name.clone(), key.to_vec());
+        (whole || !cells.is_empty()).then_some(Change::Write { table, key, cells, deleted: None })
+    }
+
+    /// The message of change number `index` to a row that is gone.
+    pub(super) fn delete(&self, index: usize, table: &Table, key: &[Value]) -> Option<Change> {
+        let (table, key) = (table.name.clone(), key.to_vec());
+        let seen = BTreeSet::new();
+        (self.any == index || self.goes_first(index)).then_some(Change::Delete { table, key, seen })
+    }
+}

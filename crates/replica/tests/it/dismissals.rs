@@ -1,0 +1,104 @@
+//! A sync tells of edits that lost; somebody who lets one be is asked no more, on any device.
+
+use crate::support::{Device, MemoryServer};
+
+const SCHEMA: &str = "
+    CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT);
+    CREATE TABLE tagged (x TEXT, y TEXT, PRIMARY KEY (x, y)) WITHOUT ROWID;";
+const BEFORE: &str = "INSERT INTO t VALUES (1, 'x', 'y'); INSERT INTO tagged VALUES ('a', 'b')";
+
+/// What three devices do to the same rows, each later than the one before, and how many edits are
+/// lost then.
+const CASES: &[([&str; 3], usize)] = &[
+    (["UPDATE t SET a = '0'", "UPDATE t SET a = '1'", "SELECT 1"], 1),
+    (["UPDATE t SET a = '0'", "UPDATE t SET a = '1'", "UPDATE t SET a = '2', b = '2'"], 2),
+    (["UPDATE t SET a = '0', b = '0'", "UPDATE t SET a = '1'", "UPDATE t SET b = '2'"], 2),
+    (["UPDATE t SET a = '0'", "DELETE FROM t", "SELECT 1"], 1),
+    (["UPDATE t SET a = '0'", "UPDATE t SET b = '1'", "DELETE FROM t"], 2),
+    (["DELETE FROM t", "UPDATE t SET a = '1'", "SELECT 1"], 1),
+    (["DELETE FROM t", "UPDATE t SET a = '1'", "UPDATE t SET a = '2'"], 2),
+    (
+        [
+            "INSERT INTO tagged VALUES ('c', 'd')",
+            "INSERT INTO tagged VALUES ('c', 'd'); DELETE FROM tagged WHERE x = 'a'",
+            "INSERT OR REPLACE INTO tagged VALUES ('a', 'b')",
+        ],
+        1,
+    ),
+];
+
+fn three_devices(server: &mut MemoryServer) -> [Device; 3] {
+    let mut devices = [0, 1, 2].map(|_| Device::tracked(SCHEMA, server));
+    devices[0].write(BEFORE).unwrap();
+    meet(&devices, server);
+    devices
+}
+
+/// Everybody has everything; how many lost edits the syncs told of at most.
+fn meet(devices: &[Device; 3], server: &mut MemoryServer) -> u64 {
+    let reports = [0, 1, 2, 0, 1].map(|device| devices[device].sync(server));
+    assert!(reports.iter().all(|report| report.equal));
+    reports.iter().map(|report| report.lost).max().unwrap()
+}
+
+#[test]
+fn what_is_dismissed_is_in_no_list_and_nothing_else_changes() {
+    for (edits, lost) in CASES {
+        for by in [0, 1, 2] {
+            let mut server = MemoryServer::default();
+            let mut devices = three_devices(&mut server);
+            for (place, edit) in edits.iter().enumerate() {
+                devices[place].clock_ms += 1_000 * place as u64;
+                devices[place].write(edit).unwrap();
+            }
+            assert_eq!(meet(&devices, &mut server), *lost as u64, "{edits:?}");
+            let shown = devices[0].dump();
+            let mut left = *lost;
+            while left > 0 {
+                let replica = devices[by].replica();
+                let conflicts = replica.conflicts().unwrap();
+                assert_eq!(conflicts.len(), left, "{edits:?}: {conflicts:?}");
+                let now_ms = devices[by].clock_ms + 5_000;
+                replica.dismiss(&conflicts[0].id, now_ms).unwrap();
+                left -= 1;
+                assert_eq!(devices[by].replica().conflicts().unwrap().len(), left, "{edits:?}");
+            }
+            assert_eq!(meet(&devices, &mut server), 0, "what was dismissed is not told");
+            for device in &devices {
+                assert_eq!(device.replica().conflicts().unwrap(), [], "{edits:?}");
+                assert_eq!(device.dump(), shown, "{edits:?}");
+            }
+            // Later edits of the same cells are seen, and lost, as ever.
+            for device in &mut devices {
+                device.clock_ms += 60_000;
+            }
+            devices[0].write("INSERT OR REPLACE INTO t VALUES (1, 'again', 'again')").unwrap();
+            meet(&devices, &mut server);
+            assert_eq!(devices[1].replica().conflicts().unwrap(), []);
+            devices[1].write("UPDATE t SET a = 'of 1'").unwrap();
+            devices[2].write("UPDATE t SET a = 'of 2'").unwrap();
+            assert_eq!(meet(&devices, &mut server), 1);
+        }
+    }
+}
+
+#[test]
+fn a_sync_tells_of_lost_edits_once_and_of_none_where_everybody_knew() {
+    let mut server = MemoryServer::default();
+    let mut devices = three_devices(&mut server);
+    for place in [0, 1, 2, 1, 0] {
+        devices[place].clock_ms += 60_000;
+        devices[place].write(&format!("UPDATE t SET a = 'known {place}'")).unwrap();
+        assert_eq!(meet(&devices, &mut server), 0);
+    }
+    devices[0].write("UPDATE t SET a = 'of 0'").unwrap();
+    devices[1].clock_ms += 60_000;
+    devices[1].write("UPDATE t SET a = 'of 1'").unwrap();
+    devices[0].sync(&mut server);
+    assert_eq!(devices[1].sync(&mut server).lost, 1);
+    assert_eq!(devices[1].sync(&mut server).lost, 0, "once");
+    assert_eq!(devices[0].sync(&mut server).lost, 1, "who lost it hears of it, too");
+    let new = Device::tracked(SCHEMA, &mut server);
+    assert_eq!(new.sync(&mut server).lost, 0, "a new device lost nothing");
+    assert_eq!(new.replica().conflicts().unwrap().len(), 1);
+}
