@@ -72,6 +72,13 @@ pub(crate) fn is_installed(db: &Connection, table: &Table) -> Result<bool> {
     Ok(true)
 }
 
+/// How many changes the triggers have noted that no message says yet.
+pub(crate) fn noted_count(db: &Connection) -> Result<u64> {
+    let sql = "SELECT count(*) FROM warren_outbox WHERE changed <> ?1";
+    let count: i64 = db.prepare_cached(sql)?.query_row([NEXT], |row| row.get(0))?;
+    Ok(count.cast_unsigned())
+}
+
 /// Whether the table has triggers that are not ours.
 pub(crate) fn has_foreign_triggers(db: &Connection, table: &Table) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger'

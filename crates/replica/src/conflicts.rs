@@ -100,7 +100,7 @@ impl Replica {
             let now = Now { device_ms: now_ms, offset_ms: 0 };
             stamp::stamp(db, &Table::all(db)?, now)?;
             let found = pick(find(db)?, id)?;
-            stamp::add(db, now, keeping(db, &found)?)?;
+            stamp::add(db, now, &keeping(db, &found)?)?;
             Ok(found.conflict)
         })
     }
@@ -116,7 +116,9 @@ fn keeping(db: &Connection, found: &Found) -> Result<Change> {
         (Lost::Cell(column, _), Change::Write { cells, .. }) => {
             let mut cells = cells;
             cells.retain(|cell| cell.column.eq_ignore_ascii_case(column));
-            cells.iter_mut().for_each(|cell| cell.replaced = Some(lost));
+            for cell in &mut cells {
+                cell.replaced = Some(lost);
+            }
             Change::Write { table, key, cells, deleted: None }
         }
         _ => Change::Write { table, key, cells: Vec::new(), deleted: Some(lost) },

@@ -6,6 +6,7 @@ use crdt::{Fingerprint, Node};
 use protocol::{Client, ClientList};
 use rusqlite::Connection;
 
+use crate::capture;
 use crate::error::Result;
 use crate::log;
 use crate::meta::{self, Key};
@@ -68,8 +69,8 @@ fn knows(db: &Connection, devices: &[(Node, String)]) -> Result<bool> {
 
 /// [`Replica::to_send`]
 pub(crate) fn to_send(db: &Connection) -> Result<u64> {
-    let noted: i64 = db.query_row("SELECT count(*) FROM warren_outbox", [], |row| row.get(0))?;
-    Ok(noted.cast_unsigned() + log::unsent_count(db)?)
+    let noted = capture::noted_count(db)?;
+    Ok(noted + log::unsent_count(db)?)
 }
 
 /// The names of the devices that have one here.

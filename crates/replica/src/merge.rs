@@ -37,10 +37,7 @@ pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Me
             let timestamp = message.timestamp;
             match names.log.decode(message) {
                 Ok(change) => {
-                    if let Some(row) = contests(&mut names, timestamp, &change)? {
-                        contested.insert(row);
-                    }
-                    merge_one(&mut names, timestamp, &change)?;
+                    contested.extend(merge_one(&mut names, timestamp, &change)?);
                     clock.receive(timestamp);
                 }
                 Err(refusal) => {
@@ -60,69 +57,62 @@ pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Me
     Ok(Merged { refused, contested })
 }
 
-/// The row of a change, if something stands there that the change's author did not name. What was
-/// there before tracking began is no edit.
-fn contests(names: &mut Names<'_>, timestamp: Timestamp, change: &Change) -> Result<Option<RowId>> {
-    let (Change::Write { table, key, .. } | Change::Delete { table, key, .. }) = change else {
-        return Ok(None);
-    };
-    let id = RowId::new(names.table(table)?, key);
-    let Some(row) = state::load(names.db, &id)?.filter(|_| !timestamp.is_baseline()) else {
-        return Ok(None);
-    };
-    let is_edit = |there: &Timestamp| *there != Timestamp::ZERO && !there.is_baseline();
-    let is_contested = match change {
-        Change::Write { cells, deleted, .. } => {
-            let mut is_contested = !row.is_live() && *deleted != Some(row.deleted());
-            for cell in cells {
-                let there = row.cell(names.column(table, &cell.column)?).filter(is_edit);
-                is_contested |= there.is_some() && there != cell.replaced;
-            }
-            is_contested
-        }
-        Change::Delete { seen, .. } => {
-            let all = row.cells().iter().map(|cell| cell.1).chain([row.written()]);
-            all.filter(is_edit).any(|there| !seen.contains(&there))
-        }
-        Change::Schema { .. } | Change::Part { .. } => false,
-    };
-    Ok(is_contested.then_some(id))
-}
-
-/// Takes one change into the state of its row.
+/// Takes one change into the state of its row; returns the row if something stands there that the
+/// change's author did not name.
 pub(crate) fn merge_one(
     names: &mut Names<'_>,
     timestamp: Timestamp,
     change: &Change,
-) -> Result<()> {
+) -> Result<Option<RowId>> {
     match change {
-        Change::Write { table, key, cells, .. } => {
+        Change::Write { table, key, cells, deleted } => {
             let id = RowId::new(names.table(table)?, key);
             let mut columns = Vec::with_capacity(cells.len());
             for cell in cells {
-                columns.push(names.column(table, &cell.column)?);
+                columns.push((names.column(table, &cell.column)?, cell.replaced));
             }
-            update(names.db, &id, |row| write(row, &columns, timestamp))
+            let before = update(names.db, &id, |row| {
+                row.write(timestamp);
+                for &(column, _) in &columns {
+                    row.write_cell(column, timestamp);
+                }
+            })?;
+            let is_contested = before.is_some_and(|row| {
+                let is_unseen = |(column, replaced): &(ColumnId, Option<Timestamp>)| {
+                    row.cell(*column)
+                        .is_some_and(|there| is_edit(there) && Some(there) != *replaced)
+                };
+                (!row.is_live() && *deleted != Some(row.deleted())) || columns.iter().any(is_unseen)
+            });
+            Ok((is_contested && !timestamp.is_baseline()).then_some(id))
         }
-        Change::Delete { table, key, .. } => {
+        Change::Delete { table, key, seen } => {
             let id = RowId::new(names.table(table)?, key);
-            update(names.db, &id, |row| row.delete(timestamp))
+            let before = update(names.db, &id, |row| row.delete(timestamp))?;
+            let is_contested = before.is_some_and(|row| {
+                let all = row.cells().iter().map(|cell| cell.1).chain([row.written()]);
+                all.into_iter().any(|there| is_edit(there) && !seen.contains(&there))
+            });
+            Ok(is_contested.then_some(id))
         }
         Change::Schema { table, declaration } => {
-            declaration::note(names, table, timestamp, declaration)
+            declaration::note(names, table, timestamp, declaration)?;
+            Ok(None)
         }
-        Change::Part { bytes } => parts::note(names.db, &crdt::part_digest(bytes), timestamp),
+        Change::Part { bytes } => {
+            parts::note(names.db, &crdt::part_digest(bytes), timestamp)?;
+            Ok(None)
+        }
     }
 }
 
-fn write(row: &mut Row, columns: &[ColumnId], timestamp: Timestamp) {
-    row.write(timestamp);
-    for &column in columns {
-        row.write_cell(column, timestamp);
-    }
+/// What was there before tracking began is none.
+fn is_edit(timestamp: Timestamp) -> bool {
+    timestamp != Timestamp::ZERO && !timestamp.is_baseline()
 }
 
-fn update(db: &Connection, id: &RowId, change: impl FnOnce(&mut Row)) -> Result<()> {
+/// Changes a row's state; returns what it was before, if the row was known.
+fn update(db: &Connection, id: &RowId, change: impl FnOnce(&mut Row)) -> Result<Option<Row>> {
     let before = state::load(db, id)?;
     let mut row = before.clone().unwrap_or_default();
     change(&mut row);
@@ -130,5 +120,5 @@ fn update(db: &Connection, id: &RowId, change: impl FnOnce(&mut Row)) -> Result<
         state::save(db, id, &row)?;
         state::unsettle(db, id, true)?;
     }
-    Ok(())
+    Ok(before)
 }

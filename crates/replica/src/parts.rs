@@ -27,7 +27,11 @@ pub(crate) const MISSING: &str = "a part of a large value has not arrived";
 /// the parts that no message has yet.
 pub(crate) fn take_out(db: &Connection, change: &mut Change) -> Result<Vec<Vec<u8>>> {
     let Change::Write { cells, .. } = change else { return Ok(Vec::new()) };
-    let mut total: usize = cells.iter().map(|cell| length(&cell.value)).sum();
+    let lengths = || cells.iter().map(|cell| length(&cell.value));
+    let mut total: usize = lengths().sum();
+    if total <= CHANGE_BYTES_MAX && lengths().all(|length| length <= PART_BYTES) {
+        return Ok(Vec::new());
+    }
     let mut by_length: Vec<&mut Cell> = cells.iter_mut().collect();
     by_length.sort_by_key(|cell| std::cmp::Reverse(length(&cell.value)));
     let mut parts = Vec::new();

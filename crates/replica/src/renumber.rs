@@ -241,7 +241,7 @@ fn leave(
     }
     let log = log::Log::open(db)?;
     log.for_each_change(|timestamp, change| match row_of(names, &change)? {
-        Some(id) if others.contains(&id) => merge_one(names, timestamp, &change),
+        Some(id) if others.contains(&id) => merge_one(names, timestamp, &change).map(drop),
         _ => Ok(()),
     })
 }

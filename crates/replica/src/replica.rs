@@ -12,7 +12,7 @@ use crate::rules::Rules;
 use crate::stamp::{self, Now};
 use crate::table::{self, Table};
 use crate::track::{self, Tracked};
-use crate::{identity, log};
+use crate::{capture, identity, log};
 
 /// How long to wait for another program's lock on the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -234,10 +234,9 @@ impl Replica {
     /// has, unless `force`.
     pub fn untrack_all(self, force: bool) -> Result<()> {
         self.transaction(|db| {
-            let noted: i64 =
-                db.query_row("SELECT count(*) FROM warren_outbox", [], |r| r.get(0))?;
+            let noted = capture::noted_count(db)?;
             let signed_in = meta::get::<String>(db, Key::Token)?.is_some();
-            let count = noted.cast_unsigned() + log::unsent_count(db)?;
+            let count = noted + log::unsent_count(db)?;
             if count > 0 && signed_in && !force {
                 return Err(Error::Unsent { count });
             }

@@ -77,11 +77,11 @@ pub(crate) fn stamp(db: &Connection, tables: &[Table], now: Now) -> Result<u64> 
 }
 
 /// Adds a change that no table shows, and that another device is to know of.
-pub(crate) fn add(db: &Connection, now: Now, change: Change) -> Result<()> {
+pub(crate) fn add(db: &Connection, now: Now, change: &Change) -> Result<()> {
     let (mut clock, mut fingerprint) = (meta::clock(db)?, meta::fingerprint(db)?);
     let timestamp = clock.send(now.ms());
-    Log::open(db)?.add_local(timestamp, &change, &mut fingerprint)?;
-    merge_one(&mut Names::new(db)?, timestamp, &change)?;
+    Log::open(db)?.add_local(timestamp, change, &mut fingerprint)?;
+    merge_one(&mut Names::new(db)?, timestamp, change)?;
     meta::set_clock(db, &clock)?;
     meta::set_fingerprint(db, &fingerprint)
 }

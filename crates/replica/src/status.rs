@@ -2,6 +2,7 @@
 
 use crdt::{Fingerprint, Node};
 
+use crate::capture;
 use crate::error::Result;
 use crate::log;
 use crate::meta::{self, Key};
@@ -103,7 +104,7 @@ impl Replica {
             unsent: log::unsent_count(db)?,
             refused: log::refused_count(db)?,
             sealed: phrase::load(db)?.is_some(),
-            noted: count("SELECT count(*) FROM warren_outbox")?,
+            noted: capture::noted_count(db)?,
             remote: self.remote()?,
             exceptions: self.exceptions()?,
             obstacles: obstacle::all(db)?,
