@@ -1,5 +1,7 @@
 //! Values above what one message carries: their parts travel first, and meet where they are shown.
 
+use std::fmt::Write as _;
+
 use crdt::{Change, Message, PART_BYTES};
 
 use crate::support::{Device, MemoryServer};
@@ -14,7 +16,7 @@ fn bytes(count: usize, seed: u32) -> String {
     let mut state = seed;
     while hex.len() < 2 * count {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        hex.push_str(&format!("{state:08x}"));
+        write!(hex, "{state:08x}").unwrap();
     }
     format!("x'{}'", &hex[..2 * count])
 }
