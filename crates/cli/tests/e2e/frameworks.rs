@@ -121,3 +121,61 @@ fn people_are_told_which_keys_are_counted_and_which_rows_got_another() {
         assert_eq!(sql(file, "SELECT id, text FROM note"), "1|mine\n2|mine");
     }
 }
+
+/// A tool changes the tables of one device, whose triggers go with them, and the program goes on
+/// before the next sync; the other device gets the column, and all that was written.
+fn check_migration(app: &App, tool: &str, book: &str) {
+    let place = Place::new();
+    let server = place.serve();
+    let files = ["a.db", "b.db"].map(|name| place.at(name));
+    app.run(&files[0], &["make"]);
+    track_all(&files[0]);
+    app.run(&files[0], &["edit", "before", "1", "60"]);
+    place.sign_in("sync", &files[0], &server.address);
+    place.sign_in("clone", &files[1], &server.address);
+
+    migrate(tool, &files[0]);
+    // The table's declaration: no row has changed.
+    let report = sync(&files[0]);
+    assert!(report["sent"].as_u64() <= Some(1), "{tool}: {report}");
+    assert_eq!((&report["obstacles"], &report["lost"]), (&json!([]), &json!(0)));
+    app.run(&files[0], &["edit", "after", "2", "60"]);
+    sql(&files[0], &format!("UPDATE {book} SET subtitle = title || ', a tale'"));
+    app.run(&files[1], &["edit", "meanwhile", "3", "60"]);
+    for file in [&files[0], &files[1], &files[0]] {
+        sync(file);
+    }
+    let facts = files.each_ref().map(|file| strings(&app.run(file, &["facts"])));
+    assert_eq!(facts[0], facts[1]);
+    assert!(facts[0].len() > 150, "{}", facts[0].len());
+    for select in ["count(*) > 30", "count(subtitle) > 20", "sum(typeof(pages) <> 'integer') = 0"] {
+        for file in &files {
+            assert_eq!(sql(file, &format!("SELECT {select} FROM {book}")), "1", "{tool}: {select}");
+        }
+    }
+    assert_eq!(rows(&files[1]).len(), rows(&files[0]).len());
+    for file in &files {
+        assert_eq!(sql(file, "PRAGMA foreign_key_check"), "");
+    }
+}
+
+fn migrate(tool: &str, file: &str) {
+    let mut command = Command::new(python());
+    command.arg(Path::new(APPS).join("migrations.py")).args([tool, file]);
+    Ran::new(command.output().unwrap()).succeeded();
+}
+
+#[test]
+fn what_djangos_migrations_do_to_tables_is_followed() {
+    check_migration(&App { script: "django_app.py" }, "django", "django_shop_book");
+}
+
+#[test]
+fn what_alembics_batches_do_to_tables_is_followed() {
+    check_migration(&App { script: "sqlalchemy_app.py" }, "alembic", "book");
+}
+
+#[test]
+fn what_railss_migrations_do_to_tables_is_followed() {
+    check_migration(&App { script: "sqlalchemy_app.py" }, "rails", "book");
+}
