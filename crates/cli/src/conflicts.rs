@@ -1,27 +1,35 @@
 //! `warren conflicts`: edits that lost to others which had not seen them, and getting them back, or letting them be.
 
+use anyhow::Context;
 use clap::Args;
-use replica::{Conflict, Edit, Outcome};
+use replica::{Conflict, Edit, Error, HeldRow, Outcome};
 use serde_json::json;
 
 use crate::clock::now_ms;
 use crate::key::TrackedFile;
 use crate::output::{Output, change_moment};
 
-/// List edits that were lost to others made without knowing of them, and restore or dismiss them.
+/// List edits that were lost to others made without knowing of them, and rows that are held back; and
+/// settle them.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren conflicts a.db\n  \
                         warren conflicts a.db --restore 3f9c01ab; warren sync a.db\n  \
-                        warren conflicts a.db --dismiss 3f9c01ab; warren sync a.db")]
+                        warren conflicts a.db --dismiss 3f9c01ab; warren sync a.db\n  \
+                        warren conflicts a.db --give 81d0a2f7 email=ada@other.org")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     tracked: TrackedFile,
     /// Write this lost edit into its table again; the next sync sends it to the other devices.
     #[arg(long, value_name = "ID")]
     restore: Option<String>,
-    /// Let this lost edit be; from the next sync on no device lists it.
+    /// Let this lost edit be, or delete this row that is held back; from the next sync on no device
+    /// lists it.
     #[arg(long, value_name = "ID", conflicts_with = "restore")]
     dismiss: Option<String>,
+    /// Show this row that is held back with another value in one column.
+    #[arg(long, num_args = 2, value_names = ["ID", "COLUMN=VALUE"],
+        conflicts_with_all = ["restore", "dismiss"])]
+    give: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
@@ -33,21 +41,46 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         return output.value(&json!({"restored": restored.to_json()}));
     }
     if let Some(id) = &arguments.dismiss {
-        let dismissed = replica.dismiss(id, now_ms())?;
+        let dismissed = match replica.dismiss(id, now_ms()) {
+            Err(Error::NoConflict { .. }) => {
+                let row = replica.let_go(id, now_ms())?;
+                output.line(format_args!("deleted {} ({})", row.table, row.key));
+                return output.value(&json!({"dismissed": row.to_json()}));
+            }
+            dismissed => dismissed?,
+        };
         let what = place(&dismissed);
         output.line(format_args!("dismissed {what}: {}", outcome(&dismissed.lost)));
         return output.value(&json!({"dismissed": dismissed.to_json()}));
     }
-    let conflicts = replica.conflicts()?;
+    if let [id, given] = &arguments.give[..] {
+        let (column, value) = given.split_once('=').context("--give takes COLUMN=VALUE")?;
+        let row = replica.give(id, column, value, now_ms())?;
+        output.line(format_args!("shown {} ({}) with {column} {value}", row.table, row.key));
+        return output.value(&json!({"given": row.to_json()}));
+    }
+    let (conflicts, held) = (replica.conflicts()?, replica.held_rows()?);
     for conflict in &conflicts {
         output.line(format_args!("{}  {}", conflict.id, place(conflict)));
         output.line(format_args!("    lost   {}", describe(&conflict.lost)));
         output.line(format_args!("    shown  {}", describe(&conflict.winner)));
     }
+    for row in &held {
+        output.line(format_args!(
+            "{}  {} ({}) is held back: {}",
+            row.id, row.table, row.key, row.reason
+        ));
+        for (column, value) in &row.cells {
+            output.line(format_args!("    {column}  {value}"));
+        }
+    }
     if conflicts.is_empty() {
         output.line(format_args!("no lost edits"));
     }
-    output.value(&json!({"conflicts": conflicts.iter().map(Conflict::to_json).collect::<Vec<_>>()}))
+    output.value(&json!({
+        "conflicts": conflicts.iter().map(Conflict::to_json).collect::<Vec<_>>(),
+        "held": held.iter().map(HeldRow::to_json).collect::<Vec<_>>(),
+    }))
 }
 
 /// `todo (5) title`

@@ -282,7 +282,9 @@ fn describe_held(report: &Report, output: Output) {
             }
             _ => "are refused by their table",
         };
-        output.line(format_args!("  {count} rows {words} (`warren status` lists them)"));
+        let command =
+            if matches!(kind, "kept" | "missing") { "warren status" } else { "warren conflicts" };
+        output.line(format_args!("  {count} rows {words} (`{command}` lists them)"));
     }
     for Obstacle { table, why, .. } in &report.obstacles {
         output.line(format_args!("  table {table}: {why}"));

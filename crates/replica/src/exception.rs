@@ -50,6 +50,11 @@ impl Kind {
     pub(crate) fn is_visible(self) -> bool {
         self == Self::Kept
     }
+
+    /// Live, and not visible.
+    pub(crate) fn is_held(self) -> bool {
+        !Self::OF_REFERENCES.contains(&self)
+    }
 }
 
 /// A kind, with its reason in words.

@@ -7,6 +7,7 @@ use protocol::ClientList;
 use serde_json::{Value, json};
 
 use crate::conflicts::{Conflict, Edit, Outcome};
+use crate::held::HeldRow;
 use crate::history::HistoryEntry;
 use crate::obstacle::Obstacle;
 use crate::receipt::Receipt;
@@ -90,6 +91,21 @@ impl Report {
             "adopted": self.adopted,
             "renumbered": self.renumbered.iter().map(renumbered).collect::<Vec<_>>(),
             "clock_off_ms": self.clock_off_ms,
+        })
+    }
+}
+
+impl HeldRow {
+    /// As in `warren conflicts --json`.
+    pub fn to_json(&self) -> Value {
+        let cells = self.cells.iter().map(|(column, value)| (column.clone(), json!(value)));
+        json!({
+            "id": self.id,
+            "table": self.table,
+            "key": self.key,
+            "kind": self.kind,
+            "reason": self.reason,
+            "cells": cells.collect::<serde_json::Map<_, _>>(),
         })
     }
 }

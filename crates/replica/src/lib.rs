@@ -37,6 +37,7 @@ mod devices;
 mod error;
 mod exception;
 mod form;
+mod held;
 mod history;
 #[cfg(not(target_family = "wasm"))]
 mod http;
@@ -71,6 +72,7 @@ mod value;
 
 pub use conflicts::{Conflict, Edit, Outcome};
 pub use error::{Error, PhraseError, Result};
+pub use held::HeldRow;
 pub use history::{HistoryCell, HistoryEntry};
 #[cfg(not(target_family = "wasm"))]
 pub use http::Http;

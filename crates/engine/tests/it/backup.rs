@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -24,7 +24,9 @@ const COPIES: usize = 10;
 
 fn copy_by_another_process(database: &Path, to: &Path) {
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["backup::child", "--exact", "--quiet"])
+        .args(["backup::child", "--exact", "--nocapture"])
+        // What it says about its tests would get between the lines of this process.
+        .stdout(Stdio::null())
         .env(DATABASE, database)
         .env(TARGET, to)
         .status()

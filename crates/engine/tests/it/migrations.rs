@@ -1,7 +1,7 @@
 //! Migrations through `Databases::open`.
 
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use engine::{Databases, Durability, Error, Limits, Migration};
 
@@ -48,8 +48,9 @@ fn any_two_processes_may_open_a_fresh_database_at_once() {
         let path = directory.path().join("a.db");
         let start = |_| -> Child {
             let mut child = Command::new(std::env::current_exe().unwrap());
-            let child = child.args(["migrations::child", "--exact", "--quiet"]);
-            child.env(DATABASE, &path).spawn().unwrap()
+            let child = child.args(["migrations::child", "--exact", "--nocapture"]);
+            // What it says about its tests would get between the lines of this process.
+            child.env(DATABASE, &path).stdout(Stdio::null()).spawn().unwrap()
         };
         let children: Vec<_> = (0..PROCESSES).map(start).collect();
         for mut child in children {

@@ -38,7 +38,7 @@ impl Settler<'_> {
     pub(super) fn settle_held(&mut self) -> Result<()> {
         let mut waiting = BinaryHeap::new();
         for (id, kind) in exception::all(self.db)? {
-            if !Kind::OF_REFERENCES.contains(&kind) {
+            if kind.is_held() {
                 let row = state::load(self.db, &id)?.unwrap_or_default();
                 waiting.push((row.written(), id));
             }

@@ -102,3 +102,61 @@ fn a_sync_tells_of_lost_edits_once_and_of_none_where_everybody_knew() {
     assert_eq!(new.sync(&mut server).lost, 0, "a new device lost nothing");
     assert_eq!(new.replica().conflicts().unwrap().len(), 1);
 }
+
+const USERS: &str = "CREATE TABLE user (id TEXT PRIMARY KEY, email TEXT UNIQUE, age INTEGER)";
+
+/// Two devices that give one e-mail address to two users; the first is held back.
+fn held(server: &mut MemoryServer) -> [Device; 2] {
+    let mut devices = [0, 1].map(|_| Device::tracked(USERS, server));
+    devices[1].clock_ms += 1_000;
+    devices[0].write("INSERT INTO user VALUES ('a', 'ada@x.org', 36)").unwrap();
+    devices[1].write("INSERT INTO user VALUES ('b', 'ada@x.org', 45)").unwrap();
+    for device in [0, 1, 0] {
+        devices[device].sync(server);
+    }
+    devices
+}
+
+#[test]
+fn a_row_that_is_held_back_is_listed_and_shown_with_another_value() {
+    let mut server = MemoryServer::default();
+    let devices = held(&mut server);
+    let [row] = &devices[1].replica().held_rows().unwrap()[..] else { panic!("one is held") };
+    assert_eq!((row.table.as_str(), row.key.as_str(), row.kind), ("user", "'a'", "displaced"));
+    assert_eq!(row.cells[0], ("email".into(), "'ada@x.org'".into()));
+    assert_eq!(devices[0].replica().held_rows().unwrap()[0].id, row.id);
+    let replica = devices[1].replica();
+    let now_ms = devices[1].clock_ms + 5_000;
+    for (column, value) in [("email", "ada@x.org"), ("age", "7"), ("none", "x")] {
+        let refused = replica.give(&row.id, column, value, now_ms).unwrap_err();
+        assert_eq!(refused.code(), "constraint", "{column}");
+    }
+    replica.give(&row.id[..5], "email", "ada@y.org", now_ms).unwrap();
+    assert_eq!(replica.held_rows().unwrap(), []);
+    for device in [1, 0, 1] {
+        devices[device].sync(&mut server);
+    }
+    for device in &devices {
+        let rows = device.texts("SELECT id || email || age FROM user ORDER BY id");
+        assert_eq!(rows, ["aada@y.org36", "bada@x.org45"]);
+        assert_eq!(device.replica().held_rows().unwrap(), []);
+        assert_eq!(device.replica().conflicts().unwrap(), []);
+    }
+}
+
+#[test]
+fn a_row_that_is_held_back_is_let_go_on_all_devices() {
+    let mut server = MemoryServer::default();
+    let devices = held(&mut server);
+    let id = devices[0].replica().held_rows().unwrap()[0].id.clone();
+    devices[0].replica().let_go(&id, devices[0].clock_ms + 5_000).unwrap();
+    assert_eq!(devices[0].replica().let_go(&id, 0).unwrap_err().code(), "no_conflict");
+    for device in [0, 1, 0] {
+        assert!(devices[device].sync(&mut server).equal);
+    }
+    for device in &devices {
+        assert_eq!(device.texts("SELECT id FROM user"), ["b"]);
+        assert_eq!(device.replica().held_rows().unwrap(), []);
+        assert_eq!(device.replica().conflicts().unwrap(), []);
+    }
+}

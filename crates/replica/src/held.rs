@@ -1,0 +1,148 @@
+//! Rows that are held back: live, and not shown, since they collide with newer ones or do not fit
+//! their table. Somebody gives one another value, and it is shown; or lets it go.
+
+use crdt::{Change, Value};
+use rusqlite::Connection;
+
+use crate::error::{Error, Result};
+use crate::exception::{self, Kind};
+use crate::replica::Replica;
+use crate::rules::{Rules, set_triggers};
+use crate::show::{self, Placed, Values};
+use crate::stamp::{self, Now};
+use crate::state::{self, Names, RowId};
+use crate::table::Table;
+use crate::track;
+use crate::value::{literal, literals};
+
+/// A row that is held back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldRow {
+    /// The same on every device that holds it.
+    pub id: String,
+    /// Its table.
+    pub table: String,
+    /// Its key as SQL literals.
+    pub key: String,
+    /// `displaced`, `constraint`, `key` or `incomplete`.
+    pub kind: &'static str,
+    /// The same in words, often SQLite's.
+    pub reason: String,
+    /// Columns and their values as SQL literals, as far as they are known.
+    pub cells: Vec<(String, String)>,
+}
+
+const ID_DIGITS: usize = 8;
+
+struct Found {
+    row: HeldRow,
+    digest: String,
+    id: RowId,
+}
+
+impl Replica {
+    /// The rows that are held back.
+    pub fn held_rows(&self) -> Result<Vec<HeldRow>> {
+        let found = self.snapshot(find)?;
+        Ok(found.into_iter().map(|found| found.row).collect())
+    }
+
+    /// Shows a row that is held back with another value in one column, as any program would write it.
+    /// `id` may be shortened. [`Error::NotRestored`] if that does not make it fit.
+    pub fn give(&self, id: &str, column: &str, value: &str, now_ms: u64) -> Result<HeldRow> {
+        // It is a user's write, so the table's rules are the user's.
+        self.transaction_under(Rules { triggers: false, foreign_keys: true }, |db| {
+            track::follow_schema(db, now_ms)?;
+            let found = pick(find(db)?, id)?;
+            set_triggers(db, true)?;
+            let shown = show_with(db, &found, column, value);
+            set_triggers(db, false)?;
+            shown?;
+            // What is written now has seen what the row was.
+            exception::clear(db, &found.id)?;
+            Ok(found.row)
+        })
+    }
+
+    /// Deletes a row that is held back, on all devices. `id` may be shortened.
+    pub fn let_go(&self, id: &str, now_ms: u64) -> Result<HeldRow> {
+        self.transaction(|db| {
+            track::follow_schema(db, now_ms)?;
+            let now = Now { device_ms: now_ms, offset_ms: 0 };
+            stamp::stamp(db, &Table::all(db)?, now)?;
+            let found = pick(find(db)?, id)?;
+            let row = state::load(db, &found.id)?.unwrap_or_default();
+            let seen = row.cells().iter().map(|cell| cell.1).chain([row.written()]).collect();
+            let (table, key) = (found.row.table.clone(), found.id.key_values()?);
+            stamp::add(db, now, &Change::Delete { table, key, seen })?;
+            exception::clear(db, &found.id)?;
+            Ok(found.row)
+        })
+    }
+}
+
+fn find(db: &Connection) -> Result<Vec<Found>> {
+    let sql = "SELECT table_id, key, kind, reason FROM warren_exception ORDER BY table_id, key";
+    let (tables, mut names) = (Table::all(db)?, Names::new(db)?);
+    let mut statement = db.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = RowId { table: row.get(0)?, key: row.get(1)? };
+        let kind = row.get_ref(2)?.as_str().ok().and_then(Kind::named);
+        let table = tables.iter().find(|table| table.id == id.table);
+        let (Some(kind), Some(table)) = (kind.filter(|kind| kind.is_held()), table) else {
+            continue;
+        };
+        let state = state::load(db, &id)?.unwrap_or_default();
+        let values = state::values(&mut names, &state)?;
+        let cells = table
+            .columns
+            .iter()
+            .filter_map(|column| Some((column.name.clone(), literal(values.get(&column.id)?))));
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(table.name.to_ascii_lowercase().as_bytes()).update(&[0]).update(&id.key);
+        let digest = hasher.finalize().to_hex().to_string();
+        let row = HeldRow {
+            id: digest[..ID_DIGITS].to_owned(),
+            table: table.name.clone(),
+            key: literals(&id.key_values()?),
+            kind: kind.name(),
+            reason: row.get(3)?,
+            cells: cells.collect(),
+        };
+        found.push(Found { row, digest, id });
+    }
+    Ok(found)
+}
+
+fn pick(found: Vec<Found>, id: &str) -> Result<Found> {
+    let id = id.to_ascii_lowercase();
+    let mut fitting = found.into_iter().filter(|one| !id.is_empty() && one.digest.starts_with(&id));
+    match (fitting.next(), fitting.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => Err(Error::AmbiguousConflict { id }),
+        (None, _) => Err(Error::NoConflict { id }),
+    }
+}
+
+fn show_with(db: &Connection, found: &Found, column: &str, value: &str) -> Result<()> {
+    let refused = |why: String| Error::NotRestored { why };
+    let tables = Table::all(db)?;
+    let table = tables.iter().find(|table| table.id == found.id.table).expect("found among them");
+    let named = table.columns.iter().find(|known| known.name.eq_ignore_ascii_case(column));
+    let named = named.ok_or_else(|| refused(format!("it has no column {column}")))?;
+    let row = state::load(db, &found.id)?.unwrap_or_default();
+    let values = Values::load(&mut Names::new(db)?, table, &found.id, &row)?;
+    let mut values = values.map_err(|unfit| refused(unfit.reason))?;
+    // The column's affinity makes of it what the column holds.
+    values.set(&named.name, Value::Text(value.to_owned()));
+    match show::place(db, table, &values)? {
+        Placed::Yes => Ok(()),
+        Placed::Refused(why) => Err(refused(why)),
+        Placed::Beside(rival) => {
+            let rival = literals(&rival.key_values()?);
+            Err(refused(format!("the row with key {rival} still has the same value")))
+        }
+    }
+}
