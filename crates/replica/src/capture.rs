@@ -11,7 +11,7 @@
 //! ?         before INSERT and UPDATE          may be gone: it collides on a UNIQUE index, and
 //!                                             OR REPLACE deletes without firing delete triggers
 //! +         before INSERT without a key       the next new row of the table gets its key from
-//!                                             SQLite; in the key's place is the largest before it
+//!                                             SQLite
 //! ```
 //!
 //! SQLite has chosen no key yet when a BEFORE trigger fires, and shows -1 (3.0 and later; the page
@@ -123,8 +123,7 @@ fn triggers(table: &Table) -> Vec<(String, String)> {
         let key = quote(&table.key[0]);
         let when = format!("BEFORE INSERT ON {on} WHEN new.{key} = -1");
         let next = format!(
-            "INSERT INTO warren_outbox (at,table_id,changed,k1) \
-             VALUES (0,{},'{NEXT}',(SELECT max({key}) FROM {on})); ",
+            "INSERT INTO warren_outbox (at,table_id,changed) VALUES (0,{},'{NEXT}'); ",
             table.id
         );
         all.push(trigger("count", &when, &next));

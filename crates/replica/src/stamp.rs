@@ -10,7 +10,7 @@
 
 mod last_changes;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crdt::{Change, Clock, Fingerprint, Row, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
@@ -125,8 +125,8 @@ struct Stamper<'a> {
     exceptions: HashMap<RowId, Kind>,
     /// What is shown of a row that changed here may depend on others only through foreign keys.
     has_references: bool,
-    /// Tables whose next new row gets a counted key, each with the largest key before that.
-    counting: HashMap<i64, Option<Value>>,
+    /// Tables whose next new row gets a counted key.
+    counting: HashSet<i64>,
 }
 
 /// A table with the statement that reads one row of it.
@@ -161,7 +161,7 @@ impl<'a> Stamper<'a> {
             count: 0,
             has_references,
             exceptions,
-            counting: HashMap::new(),
+            counting: HashSet::new(),
         })
     }
 
@@ -195,18 +195,17 @@ impl<'a> Stamper<'a> {
         Ok(())
     }
 
-    /// What says that the next key is counted goes; it may have been a row that another one kept out
-    /// (OR IGNORE, an upsert), so the next must also be past the keys before.
+    /// What says that the next key is counted goes. (Where another row keeps the new one out, by OR
+    /// IGNORE or an upsert, it is the next but one; that a program gives that one a key itself is
+    /// rare, and a key that counts as counted loses nothing.)
     fn tell_counted(&mut self, mut noted: Noted) -> Option<Noted> {
-        if noted.changed == NEXT {
-            self.counting.insert(noted.table, noted.key.into_iter().next());
-            return None;
-        }
-        if noted.changed == "*" {
-            noted.is_counted = match (self.counting.remove(&noted.table), noted.key.first()) {
-                (Some(Some(Value::Integer(largest))), Some(Value::Integer(key))) => *key > largest,
-                (before, _) => before.is_some(),
-            };
+        match noted.changed.as_str() {
+            NEXT => {
+                self.counting.insert(noted.table);
+                return None;
+            }
+            "*" => noted.is_counted = self.counting.remove(&noted.table),
+            _ => {}
         }
         Some(noted)
     }

@@ -118,8 +118,6 @@ fn a_key_that_a_program_chose_names_one_row_on_all_devices() {
     let [mut one, mut two] = [0, 1].map(|_| Device::tracked(PLAIN, &mut server));
     one.write("INSERT INTO t VALUES (20261123, 'one')").unwrap();
     two.write("INSERT INTO t (v) VALUES ('counted')").unwrap();
-    // One that another row kept out says nothing about the next.
-    two.write("INSERT OR IGNORE INTO t (v, id) SELECT 'no', id FROM t").unwrap();
     two.write("INSERT INTO t VALUES (20261123, 'two')").unwrap();
     one.sync(&mut server);
     assert_eq!(two.sync(&mut server).renumbered, []);
