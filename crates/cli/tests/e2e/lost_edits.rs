@@ -98,6 +98,39 @@ fn a_sync_says_that_edits_were_lost_and_one_that_is_let_be_is_in_no_list() {
 }
 
 #[test]
+fn rows_that_are_held_back_are_listed_given_another_value_or_deleted() {
+    let place = Place::new();
+    let server = place.serve();
+    let files = ["a.db", "b.db"].map(|name| place.at(name));
+    for (file, name) in files.iter().zip(["a", "b"]) {
+        sql(file, "CREATE TABLE user (id TEXT PRIMARY KEY, email TEXT UNIQUE)");
+        track_all(file);
+        let both = format!("('{name}1', 'ada@x.org'), ('{name}2', 'bob@x.org')");
+        sql(file, &format!("INSERT INTO user VALUES {both}"));
+        place.sign_in("sync", file, &server.address);
+    }
+    let report = json(&["sync", &files[0]]);
+    assert_eq!(report["held"], 2, "{report}");
+    let said = warren(&["conflicts", &files[0]]).succeeded().stdout;
+    assert!(said.contains("user ('a1') is held back: a row with a newer write"), "{said}");
+    let held = json(&["conflicts", &files[0]])["held"].clone();
+    let ids = [0, 1].map(|place| held[place]["id"].as_str().unwrap());
+    let give = |given| ["conflicts", &files[0], "--json", "--give", ids[0], given];
+    warren(&give("email=bob@x.org")).refused("constraint");
+    warren(&give("email=ada@y.org")).succeeded();
+    json(&["conflicts", &files[0], "--dismiss", ids[1]]);
+    for file in [&files[0], &files[1], &files[0]] {
+        assert_eq!(json(&["sync", file])["equal"], true);
+    }
+    for file in &files {
+        let users = "a1|ada@y.org\nb1|ada@x.org\nb2|bob@x.org";
+        assert_eq!(sql(file, "SELECT * FROM user ORDER BY id"), users);
+        assert_eq!(json(&["conflicts", file]), json!({"conflicts": [], "held": []}));
+    }
+    server.stop();
+}
+
+#[test]
 fn history_lists_the_changes_of_a_row() {
     let place = Place::new();
     let (server, a, _) = conflict(&place);

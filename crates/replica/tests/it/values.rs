@@ -7,48 +7,15 @@ use replica::ObstacleKind;
 
 use crate::support::{Device, MemoryServer};
 
-/// Literals of every storage class, with what SQLite, JSON, UTF-8 and IEEE 754 trip over.
-const VALUES: &[&str] = &[
-    "NULL",
-    "0",
-    "-1",
-    "9223372036854775807",
-    "-9223372036854775808",
-    "9007199254740993",
-    "0.0",
-    "-0.0",
-    "1.5",
-    "1e308",
-    "5e-324",
-    "9e999",
-    "-9e999",
-    "1e15",
-    "''",
-    "'a'",
-    "'1'",
-    "' 1 '",
-    "'1e3'",
-    "'0x10'",
-    "'Ä' || char(0x1F600)",
-    "'it''s'",
-    "'a' || char(0) || 'b'",
-    "char(0xFEFF) || 'with a mark'",
-    "CAST(x'ff' AS TEXT)",
-    "CAST(x'e4f6fc' AS TEXT)",
-    "CAST(x'c0af' AS TEXT)",
-    "CAST(x'eda080' AS TEXT)",
-    "CAST(x'f09f98' AS TEXT)",
-    "CAST(x'31ff' AS TEXT)",
-    "x''",
-    "x'00'",
-    "x'ff00ff'",
-    "CAST('text' AS BLOB)",
-    "zeroblob(5000)",
-    "hex(zeroblob(40000))",
-];
+/// SQL of every storage class, with what SQLite, JSON, UTF-8, IEEE 754 and messages trip over; and
+/// declared types. Browsers get the same (`web/tests/values.test.ts`).
+const VECTORS: &str = include_str!("../../../../vectors/values.json");
 
-const TYPES: &[&str] =
-    &["", "INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC", "VARCHAR(3)", "DATETIME", "BOOLEAN"];
+fn strings(member: &str) -> Vec<String> {
+    let vectors: serde_json::Value = serde_json::from_str(VECTORS).unwrap();
+    let all = vectors[member].as_array().unwrap();
+    all.iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+}
 
 /// What a table holds, with storage classes and bytes.
 fn contents(device: &Device, table: &str) -> Vec<String> {
@@ -63,13 +30,13 @@ fn contents(device: &Device, table: &str) -> Vec<String> {
 }
 
 fn check(phrase: bool) {
+    let (types, values) = (strings("types"), strings("values"));
     let mut server = MemoryServer::default();
     let columns: Vec<_> =
-        TYPES.iter().enumerate().map(|(place, declared)| format!("c{place} {declared}")).collect();
+        types.iter().enumerate().map(|(place, declared)| format!("c{place} {declared}")).collect();
     let mut schema =
         format!("CREATE TABLE cells (id INTEGER PRIMARY KEY, {});", columns.join(", "));
-    for (place, declared) in
-        TYPES.iter().enumerate().filter(|(_, declared)| **declared != "INTEGER")
+    for (place, declared) in types.iter().enumerate().filter(|(_, declared)| *declared != "INTEGER")
     {
         write!(schema, "CREATE TABLE key{place} (k {declared} PRIMARY KEY NOT NULL, v);").unwrap();
     }
@@ -78,10 +45,10 @@ fn check(phrase: bool) {
         let phrase = one.replica().make_phrase().unwrap();
         two.replica().set_phrase(&phrase).unwrap();
     }
-    for value in VALUES {
-        let all = vec![*value; TYPES.len()].join(", ");
+    for value in &values {
+        let all = vec![value.as_str(); types.len()].join(", ");
         one.write(&format!("INSERT INTO cells VALUES (NULL, {all})")).unwrap();
-        for place in (0..TYPES.len()).filter(|place| TYPES[*place] != "INTEGER") {
+        for place in (0..types.len()).filter(|place| types[*place] != "INTEGER") {
             // NULL is no key, and affinities make one of two.
             drop(one.write(&format!("INSERT OR IGNORE INTO key{place} VALUES ({value}, 'v')")));
         }
@@ -89,11 +56,11 @@ fn check(phrase: bool) {
     one.sync(&mut server);
     let report = two.sync(&mut server);
     assert!(report.equal && report.refused.count() == 0, "{report:?}");
-    assert_eq!(contents(&two, "cells").len(), VALUES.len());
+    assert_eq!(contents(&two, "cells").len(), values.len());
     assert_eq!(contents(&two, "cells"), contents(&one, "cells"));
-    for place in (0..TYPES.len()).filter(|place| TYPES[*place] != "INTEGER") {
+    for place in (0..types.len()).filter(|place| types[*place] != "INTEGER") {
         let table = format!("key{place}");
-        assert_eq!(contents(&two, &table), contents(&one, &table), "{}", TYPES[place]);
+        assert_eq!(contents(&two, &table), contents(&one, &table), "{}", types[place]);
     }
     assert_eq!(report.exceptions.values().sum::<u64>(), 0, "{report:?}");
     // An edit of what is not UTF-8, and its history.

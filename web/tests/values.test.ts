@@ -1,0 +1,67 @@
+/**
+ * Every value that SQLite can hold travels between browsers as it is, in plain and sealed: those of
+ * the native devices' test (`crates/replica/tests/it/values.rs`).
+ */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { PASSWORD, bed } from "./harness.js";
+import { site } from "./client/site.js";
+
+/** By `cargo xtask browser`, from the repository's root. */
+const VECTORS = "vectors/values.json";
+
+interface Vectors {
+  readonly types: readonly string[];
+  /** SQL. */
+  readonly values: readonly string[];
+}
+
+const here = bed();
+const there = site(here);
+
+for (const form of ["plain", "sealed"] as const) {
+  test(`every value arrives as it is, ${form}`, async () => {
+    const { types, values } = JSON.parse(await readFile(VECTORS, "utf8")) as Vectors;
+    const columns = types.map((type, place) => `c${place} ${type}`);
+    const schema = `CREATE TABLE cells (id INTEGER PRIMARY KEY, ${columns.join(", ")})`;
+    const login = await here.server.account(`values-${form}`);
+    const one = await open(login, schema, form === "plain");
+    const two = await open(login, schema, form === "plain");
+    if (form === "sealed") {
+      const words = await one.evaluate(() => db.createPhrase());
+      await two.evaluate((given) => db.usePhrase(given), words);
+    }
+    for (const value of values) {
+      const all = types.map(() => value).join(", ");
+      await one.evaluate((sql) => db.query(sql), `INSERT INTO cells VALUES (NULL, ${all})`);
+    }
+    for (const page of [one, two]) {
+      const { equal, refused, held } = await page.evaluate(() => db.sync());
+      assert.deepEqual({ equal, refused, held }, { equal: true, refused: 0, held: 0 });
+    }
+    const sent = await contents(one, types.length);
+    assert.equal(sent.length, values.length);
+    assert.deepEqual(await contents(two, types.length), sent);
+  });
+}
+
+async function open(login: string, schema: string, plain: boolean): Promise<Page> {
+  const options = { schema, track: ["cells"], autoSync: false };
+  const page = await there.openDatabase(await here.device(), options);
+  const given = { login, password: PASSWORD, device: "page", plain };
+  await page.evaluate((credentials) => db.signIn(credentials), given);
+  return page;
+}
+
+/** What the table holds, with storage classes and bytes; what is long, by its length and ends. */
+async function contents(page: Page, columnsCount: number): Promise<readonly unknown[]> {
+  const columns = Array.from({ length: columnsCount }, (_, place) => {
+    const bytes = `hex(CAST(c${place} AS BLOB))`;
+    const ends = `length(${bytes}) || substr(${bytes}, 1, 200) || substr(${bytes}, -20)`;
+    return `typeof(c${place}) || coalesce(${ends}, '') AS c${place}`;
+  });
+  const sql = `SELECT ${columns.join(", ")} FROM cells ORDER BY id`;
+  return page.evaluate(async (text) => (await db.query(text)).rows, sql);
+}
