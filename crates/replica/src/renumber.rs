@@ -52,11 +52,11 @@ pub(crate) fn renumber(db: &Connection, tables: &[Table]) -> Result<Vec<Renumber
         return Ok(Vec::new());
     }
     let mut names = Names::new(db)?;
-    let moves = moves(db, &mut names, tables)?;
+    let references = References::new(tables);
+    let moves = moves(db, &mut names, tables, &references)?;
     if moves.is_empty() {
         return Ok(Vec::new());
     }
-    let references = References::new(tables);
     follow_in_messages(db, &mut names, tables, &references, &moves)?;
     follow_in_other_tables(db, tables, &moves)?;
     let mut done = Vec::new();
@@ -68,8 +68,22 @@ pub(crate) fn renumber(db: &Connection, tables: &[Table]) -> Result<Vec<Renumber
     Ok(done)
 }
 
-fn moves(db: &Connection, names: &mut Names<'_>, tables: &[Table]) -> Result<Moves> {
-    let mut taken: BTreeMap<(i64, i64), Timestamp> = BTreeMap::new();
+/// A row of this device whose key a received message names.
+struct Taken {
+    /// The message that made it.
+    since: Timestamp,
+    /// Its change, if the received one is the same of the same moment: this very row, from a file
+    /// that is a copy of this one, or that this one is a copy of.
+    twin: Option<Change>,
+}
+
+fn moves(
+    db: &Connection,
+    names: &mut Names<'_>,
+    tables: &[Table],
+    references: &References,
+) -> Result<Moves> {
+    let mut taken: BTreeMap<(i64, i64), Taken> = BTreeMap::new();
     let mut largest: HashMap<i64, i64> = HashMap::new();
     log::for_each_unmerged(db, |message| {
         let Ok(change) = names.log.decode(message) else { return Ok(()) };
@@ -80,21 +94,50 @@ fn moves(db: &Connection, names: &mut Names<'_>, tables: &[Table]) -> Result<Mov
         let id = RowId::new(names.table(table)?, key);
         let largest = largest.entry(id.table).or_insert(number);
         *largest = number.max(*largest);
-        if let Some(since) = counted::find(db, &id)? {
-            taken.insert((id.table, number), since);
+        let Some(since) = counted::find(db, &id)? else { return Ok(()) };
+        let is_of_the_moment = message.timestamp.with_node(since.node()) == since;
+        let entry = taken.entry((id.table, number)).or_insert(Taken { since, twin: None });
+        if is_of_the_moment && names.log.change(since)? == change {
+            entry.twin = Some(change);
         }
         Ok(())
     })?;
+    loop {
+        let moves = move_all(db, tables, &taken, &largest)?;
+        // Two rows that look the same, and refer to rows that are not, are two.
+        let before = taken.values().filter(|taken| taken.twin.is_some()).count();
+        for ((id, _), Taken { since, twin }) in &mut taken {
+            let table = tables.iter().find(|table| table.id == *id);
+            let refers = |mut twin: Change| {
+                table.is_none_or(|table| references.follow(table, (*since, &mut twin), &moves))
+            };
+            if twin.clone().is_some_and(refers) {
+                *twin = None;
+            }
+        }
+        if taken.values().filter(|taken| taken.twin.is_some()).count() == before {
+            return Ok(moves);
+        }
+    }
+}
+
+fn move_all(
+    db: &Connection,
+    tables: &[Table],
+    taken: &BTreeMap<(i64, i64), Taken>,
+    largest: &HashMap<i64, i64>,
+) -> Result<Moves> {
     let mut moves = Moves::new();
     for table in tables {
-        let mut next = None;
-        for (&(_, old), &since) in taken.range((table.id, i64::MIN)..=(table.id, i64::MAX)) {
+        let mut last = None;
+        let rows = taken.range((table.id, i64::MIN)..=(table.id, i64::MAX));
+        for (&(_, old), &Taken { since, .. }) in rows.filter(|(_, taken)| taken.twin.is_none()) {
             let received = largest.get(&table.id).copied().unwrap_or(old);
-            let last = next.map_or_else(|| largest_key(db, table, received), Ok)?;
+            let before = last.map_or_else(|| largest_key(db, table, received), Ok)?;
             // After the last number there is none, as for SQLite: the newest write is shown.
-            let Some(new) = i64::checked_add(last, 1) else { break };
+            let Some(new) = i64::checked_add(before, 1) else { break };
             moves.entry(table.id).or_default().insert(old, Move { new, since });
-            next = Some(new);
+            last = Some(new);
         }
     }
     Ok(moves)

@@ -265,6 +265,38 @@ fn an_answer_that_is_lost_makes_no_second_row() {
     }
 }
 
+#[test]
+fn a_row_that_a_copied_file_has_too_stays_one() {
+    let mut server = MemoryServer::default();
+    let [mut original, mut other] = [0, 1].map(|_| Device::tracked(PLAIN, &mut server));
+    original.write("INSERT INTO t (v) VALUES ('before the copy')").unwrap();
+    // Stamped, and not sent.
+    server.lose_answer = Some(server.requests + 2);
+    original.try_sync(&mut server, false).unwrap_err();
+    server.messages.clear();
+    original.write("INSERT INTO t (v) VALUES ('not even stamped')").unwrap();
+    let path = original.path.with_file_name("copy.db");
+    std::fs::copy(&original.path, &path).unwrap();
+    let mut copy = Device::open(&path);
+    copy.clock_ms = original.clock_ms;
+    original.write("INSERT INTO t (v) VALUES ('of the original')").unwrap();
+    copy.write("INSERT INTO t (v) VALUES ('of the copy')").unwrap();
+    for device in [&original, &copy, &original] {
+        device.sync(&mut server);
+    }
+    other.write("INSERT INTO t (v) VALUES ('of another')").unwrap();
+    for device in [&other, &copy, &original] {
+        assert!(device.sync(&mut server).equal);
+    }
+    for device in [&original, &copy, &other] {
+        let rows = device.texts("SELECT v FROM t ORDER BY id");
+        assert_eq!(rows.iter().filter(|v| *v == "before the copy").count(), 1, "{rows:?}");
+        for v in ["not even stamped", "of the original", "of the copy", "of another"] {
+            assert!(rows.iter().any(|found| found == v), "{v}: {rows:?}");
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     AddBook,
