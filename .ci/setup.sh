@@ -211,6 +211,13 @@ actual_packages() {
         "$1/node_modules/playwright-core/cli.js" install --with-deps --only-shell chromium
 }
 
+# The bundlers in whose apps @warren/client is tried; what they compile with comes compiled. Not with `npm ci`: it
+# refuses a lock file that lacks a package for some other system, and not every registry has them all.
+bundler_packages() {
+    cp tests/bundlers/package*.json "$1"
+    npm --prefix "$1" install --no-save --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
+}
+
 tools() {
     cache=$(realpath -m "${WARREN_CACHE:-${HOME:-target}/.cache/warren}/tools")
     if ! mkdir -p "$cache" 2>/dev/null || [[ ! -w $cache ]]; then
@@ -219,6 +226,7 @@ tools() {
     fi
     mkdir -p target
     cached actual tests/actual/package-lock.json -- actual_packages
+    cached bundlers tests/bundlers/package-lock.json -- bundler_packages
     cached venv tests/requirements.txt -- python_packages
     cached jdbc /dev/null -- sqlite_jdbc
     # Go keeps what it has fetched and compiled in a cache of its own.

@@ -1,4 +1,5 @@
-//! Compiles the SQLite Multiple Ciphers amalgamation and links it statically under rusqlite.
+//! Compiles the SQLite Multiple Ciphers amalgamation and SQLite's recovery extension
+//! (`recover/README.md`), and links both statically under rusqlite.
 //!
 //! The whole archive is linked: nothing in this crate's Rust code mentions most of its symbols, and
 //! the linker would otherwise drop what rusqlite needs.
@@ -30,16 +31,29 @@ const OPTIONS: &[(&str, Option<&str>)] = &[
     ("SQLITE_STMTJRNL_SPILL", Some("-1")),
     ("SQLITE_ENABLE_DBPAGE_VTAB", None),
     ("SQLITE_ENABLE_DBSTAT_VTAB", None),
+    // Files of other programs have such tables; the doctor checks them, too.
+    ("SQLITE_ENABLE_FTS4", None),
+    ("SQLITE_ENABLE_RTREE", None),
     ("SQLITE_ENABLE_FTS5", None),
     ("SQLITE_ENABLE_PREUPDATE_HOOK", None),
     ("SQLITE_ENABLE_SESSION", None),
     ("SQLITE_ENABLE_STAT4", None),
+    // The recovery extension asserts what broken pages do not hold. (SQLite sets this by itself.)
+    ("NDEBUG", None),
     // Without it SQLite's busy handler sleeps in whole seconds.
     ("HAVE_USLEEP", Some("1")),
 ];
 
+/// The recovery extension: all that its one unit consists of.
+const RECOVER_UNIT: &str = "recover/recover.c";
+const RECOVER_FILES: [&str; 4] =
+    [RECOVER_UNIT, "recover/sqlite3recover.h", "recover/dbdata.c", "recover/sqlite3recover.c"];
+
 fn main() -> io::Result<()> {
     println!("cargo:rerun-if-changed=build.rs");
+    for file in RECOVER_FILES {
+        println!("cargo:rerun-if-changed={file}");
+    }
     // `sqlite-wasm-rs` compiles the library for browsers, with a C library of its own.
     if env::var_os("CARGO_CFG_TARGET_FAMILY").is_some_and(|family| family == "wasm") {
         return Ok(());
@@ -69,6 +83,7 @@ fn build() -> cc::Build {
     let mut build = cc::Build::new();
     build
         .file(source_dir.join(sqlite3mc_src::SOURCE_FILE))
+        .file(RECOVER_UNIT)
         .include(source_dir)
         .cargo_metadata(false)
         .warnings(false);
@@ -83,15 +98,17 @@ fn build() -> cc::Build {
     build
 }
 
-/// All that the archive depends on: the source's version, which is in its path, the compiler with its
-/// version, and what it is told.
+/// All that the archive depends on: the source's version, which is in its path, the recovery
+/// extension's content, the compiler with its version, and what it is told.
 fn way(build: &cc::Build) -> io::Result<String> {
     let compiler = build.get_compiler();
     let version = compiler.to_command().arg("--version").output()?.stdout;
     let (program, told) = (compiler.path(), compiler.args());
+    let recover: io::Result<String> = RECOVER_FILES.iter().map(fs::read_to_string).collect();
     Ok(format!(
-        "{OPTIONS:?}\n{} {told:?}\n{}",
+        "{OPTIONS:?}\n{} {told:?}\n{}\n{}",
         program.display(),
-        String::from_utf8_lossy(&version)
+        String::from_utf8_lossy(&version),
+        recover?
     ))
 }

@@ -13,6 +13,10 @@ def read(execute):
     return {pragma: str(execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in pragmas}
 
 
+def plain():
+    return [read(names["connect"]().execute) for _ in range(2)]
+
+
 def sqlalchemy():
     with names["engine"].connect() as one, names["engine"].connect() as other:
         return [read(connection.exec_driver_sql) for connection in (one, other)]
@@ -34,4 +38,4 @@ def django():
     return [fresh(), fresh()]
 
 
-print(json.dumps({"sqlalchemy": sqlalchemy, "django": django}[framework]()))
+print(json.dumps({"python": plain, "sqlalchemy": sqlalchemy, "django": django}[framework]()))

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, test } from "node:test";
 import type { Page } from "playwright-core";
 import { PASSWORD, bed } from "./harness.js";
-import { site, until, untilPhase } from "./client/site.js";
+import { SCHEMA, site, until, untilPhase } from "./client/site.js";
 
 const here = bed();
 const there = site(here);
@@ -141,6 +141,66 @@ test("edits that are lost are listed, one is put back, and one let be", async ()
   ]);
 });
 
+test("typing over what arrived meanwhile lists it as lost, on both devices", async () => {
+  const login = await here.server.account("drafts");
+  const one = await signedIn(login, "one");
+  const two = await signedIn(login, "two");
+  await add(one, "1", "at first");
+  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
+  await two.evaluate(() => db.sql`UPDATE item SET name = 'by two'`);
+  await until(one, async () => (await db.sql`SELECT name FROM item`)[0]?.["name"] === "by two");
+  const outcomes = await one.evaluate(async () => [
+    await db.edit("item", ["1"], "name", "by one", { seen: "at first" }),
+    await db.edit("item", ["1"], "name", "by one again", { seen: "by one" }),
+    await db.edit("item", ["2"], "name", "nobody's", { seen: "" }),
+  ]);
+  assert.deepEqual(outcomes, ["unseen", "written", "missing"]);
+  await until(two, async () => (await db.conflicts()).length === 1);
+  const [conflict] = await two.evaluate(() => db.conflicts());
+  assert.deepEqual([conflict?.lost, conflict?.kept], [
+    { name: "by two" },
+    { name: "by one again" },
+  ]);
+  assert.equal(
+    await one.evaluate(() =>
+      db.edit("item", ["1"], "nothing", "", { seen: "" }).catch(({ code }) => code as string),
+    ),
+    "untrackable",
+  );
+});
+
+test("what a native device erases is on no page of a browser's file", async () => {
+  const login = await here.server.account("erasing");
+  const page = await signedIn(login, "one");
+  const secret = "a secret that was pasted here";
+  await add(page, "1", secret);
+  await add(page, "2", "kept");
+  await page.evaluate(() => db.sync());
+  await page.evaluate(() => db.sql`UPDATE item SET name = 'changed' WHERE id = '1'`);
+  await page.evaluate(() => db.sync());
+  const holds = (): Promise<boolean> =>
+    page.evaluate(async (secret) => {
+      const text = new TextDecoder("latin1").decode(await db.export());
+      return text.includes(secret);
+    }, secret);
+  assert.ok(await holds());
+
+  const native = join(here.server.folder, "erasing.db");
+  const account = ["--server", here.server.address, "--login", login, "--name", "native"];
+  const password = ["--password-file", join(here.server.folder, "password.txt")];
+  await here.server.warren("clone", native, ...account, ...password);
+  const cell = ["--erase", "item", "1", "--column", "name"];
+  await here.server.warren("vault", "repair", native, ...cell, "--yes", ...password);
+  await until(page, async () => {
+    const { equal } = await db.sync();
+    return equal && (await db.history("item", "1"))[0]?.cells["name"] === "(erased)";
+  });
+  const { unscrubbed } = await page.evaluate(() => db.sync());
+  assert.equal(unscrubbed, undefined);
+  assert.equal(await holds(), false);
+  assert.deepEqual(await names(page), ["changed", "kept"]);
+});
+
 test("while the server is away changes wait, and go when it is back", async () => {
   const login = await here.server.account("away");
   const page = await signedIn(login, "one");
@@ -153,9 +213,9 @@ test("while the server is away changes wait, and go when it is back", async () =
   await until(page, () => db.status.value.unsent === 1);
   await page.reload();
   await page.waitForFunction(() => "warren" in globalThis);
-  await page.evaluate(async () => {
-    globalThis.db = await warren.open({ name: "plan", schema: ["SELECT 1"] });
-  });
+  await page.evaluate(async (schema) => {
+    globalThis.db = await warren.open({ name: "plan", schema });
+  }, SCHEMA);
   await untilPhase(page, "offline");
   assert.deepEqual(await names(page), ["offline"]);
   there.isAway = false;

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, test } from "node:test";
 import type { Page } from "playwright-core";
+import type { OpenOptions } from "../client/src/index.js";
 import { PASSWORD, bed } from "./harness.js";
 import { REACHABLE, SCHEMA, site, until } from "./client/site.js";
 
@@ -54,7 +55,8 @@ test("every storage class goes in and comes out, also after a reload", async () 
   await page.reload();
   await until(page, () => "warren" in globalThis);
   await page.evaluate(async () => {
-    globalThis.db = await warren.open({ name: "plan", schema: ["SELECT 1"] });
+    const schema = "CREATE TABLE v (id INTEGER PRIMARY KEY, value)";
+    globalThis.db = await warren.open({ name: "plan", schema });
   });
   assert.deepEqual(await read(), expected);
   const status = await page.evaluate(() => db.status.value);
@@ -176,10 +178,10 @@ test("with a key the file has no plain text in it, and nothing else opens it", a
   assert.ok(files.some((text) => text.length > 500 * SECRET.length));
   assert.deepEqual(files.filter((text) => text.includes(SECRET)), []);
 
-  const opened = await page.evaluate(async (right) => {
+  const opened = await page.evaluate(async ([right, schema]) => {
     const codes: unknown[] = [];
     for (const given of ["another", undefined, right]) {
-      const options = { name: "plan", schema: ["SELECT 1"] };
+      const options = { name: "plan", schema };
       try {
         const again = await warren.open(given === undefined ? options : { ...options, key: given });
         codes.push((await again.sql`SELECT 1 FROM item`).length);
@@ -189,7 +191,7 @@ test("with a key the file has no plain text in it, and nothing else opens it", a
       }
     }
     return codes;
-  }, key);
+  }, [key, SCHEMA] as const);
   assert.deepEqual(opened, ["wrong_key", "wrong_key", 500]);
 });
 
@@ -249,6 +251,40 @@ test("without files, or without locks, it is in memory and says so", async () =>
     return [rows.length, other.status.value.storage, other.status.value.isOwner];
   }, SCHEMA);
   assert.deepEqual(alone, [0, "memory", true]);
+});
+
+test("what cannot be loaded is told at once, with its address", async () => {
+  const device = await here.device();
+  device.expectErrors(/404|Failed to load module script|Content Security Policy/);
+  const page = await there.open(device);
+  await until(page, () => "warren" in globalThis);
+  const told = async (assets: OpenOptions["assets"]): Promise<string> =>
+    page.evaluate(
+      async ([given, schema]) => {
+        const options = { name: "none", schema: schema ?? [], assets: given ?? {} };
+        try {
+          await warren.open(options);
+          return "opened";
+        } catch (error) {
+          const { code, message } = error as { code: string; message: string };
+          return `${code}: ${message}`;
+        }
+      },
+      [assets, SCHEMA] as const,
+    );
+  const missing = /^engine_unavailable: .* looked for at http[^ ]+\/gone\.js: put worker\.js/;
+  assert.match(await told({ worker: "/gone.js" }), missing);
+  const aPage = /^engine_unavailable: the wasm at http[^ ]+\/ could not be loaded: .*text\/html/;
+  assert.match(await told({ wasm: "/" }), aPage);
+  const notThere = /^engine_unavailable: the wasm at http[^ ]+\/gone\.wasm .* answered 404; put/;
+  assert.match(await told({ wasm: "/gone.wasm" }), notThere);
+  // Another origin: no worker may come from there, and the page's policy lets no wasm.
+  const elsewhere = here.server.address;
+  const foreign = /^engine_unavailable: the worker cannot be started: .*cannot be accessed/;
+  assert.match(await told({ worker: `${elsewhere}/worker.js` }), foreign);
+  const refused = /^unreachable: the wasm at .* could not be loaded: Failed to fetch/;
+  assert.match(await told({ wasm: `${elsewhere}/replica_bg.wasm` }), refused);
+  assert.equal(await told({ worker: "/worker.js", wasm: "/replica_bg.wasm" }), "opened");
 });
 
 test("the example in both READMEs does what it says", async () => {

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bed, PASSWORD } from "./harness.js";
 import { expect } from "./plan/expect.js";
-import { openPlan, REFUSED, type Plan } from "./plan/screen.js";
+import { fillAccount, openPlan, planOn, REFUSED, writeDown, type Plan } from "./plan/screen.js";
 
 const here = bed();
 
@@ -24,15 +24,6 @@ async function messagesOf(plan: Plan, login: string): Promise<number> {
   return fingerprint.count;
 }
 
-async function readPhrase(plan: Plan): Promise<string> {
-  const list = plan.page.getByTestId("words").getByRole("listitem");
-  await expect(list).toHaveCount(24);
-  const words = (await list.allTextContents()).join(" ");
-  await plan.page.getByLabel("I have written it down").check();
-  await plan.page.getByRole("button", { name: "Go on" }).click();
-  return words;
-}
-
 test("an account in plain is encrypted later: the other device asks, and follows", async () => {
   const [one, two] = [await here.device(), await here.device()];
   two.expectErrors(REFUSED);
@@ -46,7 +37,7 @@ test("an account in plain is encrypted later: the other device asks, and follows
 
   await first.openSettings();
   await first.page.getByRole("button", { name: "Encrypt your items from end to end" }).click();
-  const phrase = await readPhrase(first);
+  const phrase = await writeDown(first.page);
   await first.add("Made after it");
   await expect(first.pill).toHaveText("In step");
 
@@ -112,8 +103,38 @@ test("an account without items: nothing is sent before the user has chosen", asy
     await expect(ask).toBeVisible();
     assert.equal(await messagesOf(plan, login), 0);
     await ask.getByRole("button", { name: choice }).click();
-    if (login === "new-sealed") await readPhrase(plan);
+    if (login === "new-sealed") await writeDown(plan.page);
     await expect(plan.pill).toHaveText("In step");
     assert.ok((await messagesOf(plan, login)) > 0);
   }
+});
+
+test("a new phrase is shown until three of its words were typed back", async () => {
+  const device = await here.device();
+  const plan = await openPlan(device);
+  const { page } = plan;
+  await fillAccount(plan, "Make an account", "edda", PASSWORD);
+  await page.locator("form").getByRole("button", { name: "Make an account" }).click();
+  const dialog = page.getByTestId("phrase");
+  await expect(dialog.getByTestId("words").getByRole("listitem")).toHaveCount(24);
+  await page.reload();
+  await expect(dialog).toBeVisible();
+  await page.keyboard.press("Escape");
+  await dialog.getByRole("button", { name: "I have written it down" }).click();
+  const check = page.getByTestId("words-check");
+  for (const input of await check.locator("input").all()) await input.fill("wrong");
+  await dialog.getByRole("button", { name: "Go on" }).click();
+  await expect(check.getByRole("alert")).toHaveText(/Word \d+ is another one/);
+  await check.getByRole("button", { name: "Show me the words" }).click();
+  const phrase = await writeDown(page);
+  await page.reload();
+  const again = await planOn(page);
+  await expect(again.pill).toHaveText("In step");
+  await expect(dialog).toHaveCount(0);
+
+  // As copying the list gives it.
+  const second = await openPlan(await here.device());
+  const numbered = phrase.split(" ").map((word, i) => `${i + 1}. ${word.toUpperCase()}`);
+  await second.signIn("edda", PASSWORD, numbered.join("\n"));
+  await expect(second.pill).toHaveText("In step");
 });

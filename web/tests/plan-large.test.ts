@@ -80,7 +80,7 @@ async function importItems(plan: Plan): Promise<void> {
   const buffer = Buffer.from(`title,note,list\n${rows.join("\n")}`);
   await plan.openSettings();
   const settings = plan.page.getByTestId("settings");
-  await settings.getByRole("button", { name: "Import a CSV" }).click();
+  await settings.getByRole("button", { name: "Import a file" }).click();
   const file = { name: "plan.csv", mimeType: "text/csv", buffer };
   await plan.page.locator("input[type=file]").setInputFiles(file);
   await plan.page.getByRole("button", { name: "Import 10,000 items" }).click();

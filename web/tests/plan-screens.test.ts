@@ -1,11 +1,11 @@
 /** Every screen of Plan, in light, in dark, and on a phone. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { bed, PASSWORD } from "./harness.js";
 import { lookAt, LOOKS } from "./look.js";
 import { expect } from "./plan/expect.js";
-import { openPlan, type Plan } from "./plan/screen.js";
+import { openPlan, typeWords, type Plan } from "./plan/screen.js";
 
 const here = bed();
 
@@ -49,13 +49,26 @@ const SCREENS: Readonly<Record<string, (plan: Plan) => Promise<void>>> = {
     await plan.page.getByTestId("sync").getByRole("button", { name: "Make an account" }).click();
   },
   settings: async (plan) => settings(plan),
+  passcode: async (plan) => {
+    await settings(plan);
+    await plan.page.getByRole("button", { name: /with a passcode/ }).click();
+  },
+  deleted: async (plan) => {
+    await plan.item("Return library books").getByRole("button").click();
+    const panel = plan.page.getByTestId("item-panel");
+    await panel.getByRole("button", { name: "Delete" }).click();
+    await plan.toast.getByRole("button", { name: "Dismiss" }).click();
+    await settings(plan);
+    await plan.page.getByRole("button", { name: "Recently deleted" }).click();
+    await expect(plan.page.getByTestId("deleted-row")).toBeVisible();
+  },
   keys: async (plan) => {
     await settings(plan);
     await plan.page.getByRole("button", { name: "Keys" }).click();
   },
   import: async (plan) => {
     await settings(plan);
-    await plan.page.getByTestId("settings").getByRole("button", { name: "Import a CSV" }).click();
+    await plan.page.getByTestId("settings").getByRole("button", { name: "Import a file" }).click();
     await chooseFile(plan.page);
   },
   "new-list": async ({ page }) => {
@@ -75,10 +88,10 @@ const SYNCED: typeof SCREENS = {
     await plan.page.getByRole("button", { name: "History" }).click();
     await expect(plan.page.getByTestId("history").getByRole("listitem")).toHaveCount(1);
   },
-  conflicts: async (plan) => {
+  "sign-out": async (plan) => {
     await plan.openSync();
-    await plan.page.getByRole("button", { name: "Lost edits" }).click();
-    await expect(plan.page.getByText("No edit was lost")).toBeVisible();
+    await plan.page.getByRole("button", { name: "Sign out" }).click();
+    await plan.page.getByRole("radio", { name: /Remove from this device/ }).check();
   },
   phrase: async (plan) => {
     await settings(plan);
@@ -115,6 +128,8 @@ for (const [look, options] of Object.entries(LOOKS)) {
     await lookAt(second.page, `plan-enter-phrase-${look}`);
     await second.enterPhrase(phrase ?? "");
     await expect(second.pill).toHaveText("In step");
+    await typeOver(plan, second, look);
+    await lock(second, look, phrase ?? "");
 
     await plan.page.reload();
     await plan.page.getByTestId("app").waitFor();
@@ -152,6 +167,56 @@ async function signUp(plan: Plan, look: string): Promise<string | undefined> {
   const phrase = await plan.signUp(`${look}-user`, "sealed");
   await expect(plan.pill).toHaveText("In step");
   return phrase;
+}
+
+/** A note that both devices change; closed without an answer. */
+async function typeOver(plan: Plan, second: Plan, look: string): Promise<void> {
+  const title = "Call the plumber";
+  for (const one of [plan, second]) {
+    await one.page.goto(new URL("/#/all", here.server.address).href);
+    await one.page.reload();
+    await one.page.getByTestId("app").waitFor();
+    await one.item(title).getByRole("button").click();
+  }
+  const note = (one: Plan): Locator => one.page.getByTestId("item-panel").getByLabel("Note");
+  await note(plan).fill("Rang twice, nobody there. Try again on Monday.");
+  await note(second).fill("He comes on Thursday at nine.");
+  await note(second).blur();
+  await expect(plan.page.getByTestId("contest")).toHaveText("He comes on Thursday");
+  await lookAt(plan.page, `plan-contest-${look}`);
+  await plan.page.getByRole("button", { name: "Close item" }).click();
+  await expect(plan.page.getByTestId("losses")).toHaveText("1 edit was lost");
+  await showPlace(plan, "Home");
+  await plan.openSync();
+  await plan.page.getByRole("button", { name: "Look at them" }).click();
+  await expect(plan.page.getByTestId("conflict")).toHaveText(title);
+  await lookAt(plan.page, `plan-conflicts-${look}`);
+  await second.page.getByRole("button", { name: "Close item" }).click();
+}
+
+/** Sets a passcode and removes it again. */
+async function lock(plan: Plan, look: string, phrase: string): Promise<void> {
+  const { page } = plan;
+  await settings(plan);
+  await page.getByRole("button", { name: /with a passcode/ }).click();
+  await typeWords(page, phrase);
+  await lookAt(page, `plan-words-check-${look}`);
+  const dialog = page.getByTestId("passcode");
+  await dialog.getByRole("button", { name: "Go on" }).click();
+  await dialog.getByLabel("Passcode", { exact: true }).fill("open sesame");
+  await dialog.getByLabel("Once more").fill("open sesame");
+  await dialog.getByRole("button", { name: "Set it" }).click();
+  await expect(dialog).toBeGone();
+  await page.reload();
+  const gate = page.getByTestId("locked");
+  await expect(gate).toBeVisible();
+  await lookAt(page, `plan-locked-${look}`);
+  await gate.getByRole("button", { name: "I forgot the passcode" }).click();
+  await lookAt(page, `plan-erase-${look}`);
+  await gate.getByRole("button", { name: "Back" }).click();
+  await gate.getByLabel("Passcode").fill("open sesame");
+  await gate.getByRole("button", { name: "Open", exact: true }).click();
+  await page.getByTestId("app").waitFor();
 }
 
 async function openPassword(plan: Plan): Promise<void> {

@@ -203,7 +203,7 @@ test("10,000 items: imported, cancelled, undone, scrolled, searched, exported", 
   const buffer = Buffer.from(`title,note,due,list,done\r\n${rows.join("\r\n")}`);
   const choose = async (): Promise<void> => {
     await plan.openSettings();
-    await page.getByTestId("settings").getByRole("button", { name: "Import a CSV" }).click();
+    await page.getByTestId("settings").getByRole("button", { name: "Import a file" }).click();
     await page.locator("input[type=file]").setInputFiles({ ...file, buffer });
     await page.getByRole("button", { name: "Import 10,000 items" }).click();
   };

@@ -340,8 +340,10 @@ mod tests {
         for file in [".ci/compiled.sh", "Cargo.lock"] {
             fs::copy(root.join(file), clone.join(file)).unwrap();
         }
-        let mut script = Command::new(clone.join(".ci/compiled.sh"));
-        let output = script.arg("restore").env("WARREN_CACHE", cache).output().unwrap();
+        // Not started itself: another test's fork may still hold open what was just written ("text file busy").
+        let mut bash = Command::new("bash");
+        bash.arg(clone.join(".ci/compiled.sh")).arg("restore").env("WARREN_CACHE", cache);
+        let output = bash.output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
 

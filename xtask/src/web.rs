@@ -2,7 +2,7 @@
 //! that the binary brings along.
 //!
 //! ```text
-//! replica-wasm ─► target/web/wasm ─┬─► web/client/dist   @warren/client, as others install it
+//! replica-wasm ─► target/web/wasm ─┬─► web/client/dist ─► target/web/warren-client-VERSION.tgz
 //! web/client/src ──────────────────┘        │
 //! web/plan, web/admin ──────────────────────┴─► target/web/site ──┬─► crates/web-assets
 //! @actual-app/web ────────────────────────────► target/web/actual ┘

@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use crate::aims::{Aim, Goal};
 use crate::changes::Content;
+use crate::figures::asked;
 use crate::machine::Machine;
 use crate::report::Report;
 use crate::rivals::server::{About, Service};
@@ -141,6 +142,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         command: plan.command.clone(),
         settings: settings(plan),
         configurations: Vec::new(),
+        matrices: Vec::new(),
         aims: aims(&tables),
         tables,
         notes,
@@ -178,7 +180,7 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
         ("messages a page", plan.page.to_string()),
         ("messages of a small budget", sections::SMALL_BUDGET.to_string()),
         ("rounds", plan.rounds.to_string()),
-        ("seconds a case", plan.duration.as_secs_f64().to_string()),
+        ("seconds a case", asked(plan.duration.as_secs_f64())),
     ];
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

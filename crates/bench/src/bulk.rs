@@ -90,6 +90,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: settings(plan),
         configurations: Vec::new(),
         tables: Vec::new(),
+        matrices: Vec::new(),
         aims: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),

@@ -211,6 +211,7 @@ mod tests {
             settings: Vec::new(),
             configurations: Vec::new(),
             tables: vec![table],
+            matrices: Vec::new(),
             aims: Vec::new(),
             notes: Vec::new(),
             title: "".into(),

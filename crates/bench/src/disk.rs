@@ -2,6 +2,7 @@
 //! when the disk is full.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use indicatif::HumanBytes;
@@ -18,4 +19,11 @@ pub(crate) fn check(folder: &Path, needed: u64, what: &str) -> anyhow::Result<()
         HumanBytes(free)
     );
     Ok(())
+}
+
+/// Bytes that may be written while something is measured for so long: what a fast disk takes, with
+/// a fifth more for the work around what is measured.
+pub(crate) fn written_in(duration: Duration) -> u64 {
+    const BYTES_PER_MILLISECOND: u64 = 1_200_000;
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).saturating_mul(BYTES_PER_MILLISECOND)
 }

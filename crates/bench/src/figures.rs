@@ -133,6 +133,26 @@ pub(crate) fn ratio(ratio: &Spread) -> Figure {
     ranged(ratio, decimals(ratio.median))
 }
 
+/// A multiple of the baseline with the range that its verdict rests on, if it has one.
+pub(crate) fn judged(ratio: &Spread, difference: &Difference) -> Figure {
+    let figure =
+        ranged(&Spread { interval: difference.interval, ..ratio.clone() }, decimals(ratio.median));
+    let range = figure.range.filter(|_| difference.verdict != Verdict::TooFewRounds);
+    Figure { range, ..figure }
+}
+
+/// The size of a file.
+pub(crate) fn bytes(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    let bytes = bytes as f64;
+    let (value, unit) = match bytes {
+        bytes if bytes >= 1e9 => (bytes / 1e9, "GB"),
+        bytes if bytes >= 1e6 => (bytes / 1e6, "MB"),
+        bytes => (bytes / 1e3, "kB"),
+    };
+    format!("{} {unit}", grouped(value, decimals(value)))
+}
+
 /// A count, with thousands separators.
 pub(crate) fn whole(count: impl fmt::Display) -> String {
     let digits = count.to_string();
@@ -154,8 +174,18 @@ pub(crate) fn tick(value: f64) -> String {
         value if value >= 1e3 => (value / 1e3, "k"),
         value => (value, ""),
     };
-    let digits = format!("{value:.4}");
-    format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}{unit}", trimmed(value, 4))
+}
+
+/// What somebody asked for, in the digits in which it was asked, whatever was computed with it.
+pub(crate) fn asked(value: f64) -> String {
+    trimmed(value, 9)
+}
+
+/// Without zeros at the end.
+fn trimmed(value: f64, decimals: usize) -> String {
+    let digits = format!("{value:.decimals$}");
+    digits.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// In lines of at most so many characters and of about the same length, where words allow.
@@ -184,7 +214,8 @@ fn single(value: f64) -> Figure {
     Figure { value: grouped(value, decimals), range: None }
 }
 
-fn wait(us: f64) -> Figure {
+/// A time, in the unit that fits.
+pub(crate) fn wait(us: f64) -> Figure {
     let (value, unit) = match us {
         us if us < 1e3 => (us, "µs"),
         us if us < 1e6 => (us / 1e3, "ms"),
@@ -287,6 +318,18 @@ mod tests {
     }
 
     #[test]
+    fn sizes_have_the_unit_that_fits() {
+        for (size, expected) in [
+            (512, "0.51 kB"),
+            (843_776, "844 kB"),
+            (84_312_064, "84.3 MB"),
+            (7_000_000_000, "7.00 GB"),
+        ] {
+            assert_eq!(bytes(size), expected);
+        }
+    }
+
+    #[test]
     fn waits_have_the_unit_that_fits() {
         for (us, expected) in
             [(0.85, "0.85 µs"), (850.0, "850 µs"), (12_345.0, "12.3 ms"), (4_200_000.0, "4.20 s")]
@@ -308,6 +351,19 @@ mod tests {
         };
         assert_eq!(headings(None), ["P50", "P95", "P99"]);
         assert_eq!(headings(Some(90.0)), ["average", "P50", "P95", "P99", "max"]);
+    }
+
+    #[test]
+    fn what_was_asked_has_the_digits_in_which_it_was_asked() {
+        for (value, expected) in [
+            (0.12 * 60.0 / 60.0, "0.12"),
+            (0.07 * 100.0, "7"),
+            (0.1 + 0.2, "0.3"),
+            (600.0, "600"),
+            (0.001, "0.001"),
+        ] {
+            assert_eq!(asked(value), expected);
+        }
     }
 
     #[test]

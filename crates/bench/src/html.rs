@@ -17,6 +17,7 @@
 mod axis;
 mod bars;
 mod lines;
+mod matrix;
 #[cfg(test)]
 pub(crate) mod sample;
 mod series;
@@ -29,6 +30,7 @@ use crate::aims::{self, Aim};
 use crate::figures::{self, Column, NONE};
 use crate::lab::Configured;
 use crate::machine::Machine;
+use crate::matrix::Matrix;
 use crate::suite::Table;
 use crate::summary;
 
@@ -50,6 +52,8 @@ pub(crate) struct Page<'a> {
     /// Name and value.
     pub(crate) settings: &'a [(String, String)],
     pub(crate) configurations: &'a [Configured],
+    /// They stand before all other charts.
+    pub(crate) matrices: &'a [Matrix],
     pub(crate) tables: &'a [Table],
     pub(crate) aims: &'a [Aim],
     pub(crate) notes: &'a [String],
@@ -71,12 +75,14 @@ pub(crate) fn render(page: &Page<'_>) -> String {
             head { (head) }
             body {
                 (lines::markers())
+                (bars::hatch())
                 header {
                     h1 { (page.title) }
                     p.lead { (page.lead) }
                     (setup(page))
-                    @if page.tables.len() > TABLES_WITHOUT_CONTENTS_MAX { (contents(page.tables)) }
+                    @if page.tables.len() > TABLES_WITHOUT_CONTENTS_MAX { (contents(page)) }
                 }
+                @for matrix in page.matrices { "\n" (matrix::section(matrix, page.tables)) }
                 (aims(page.aims))
                 (in_short(page.tables))
                 (configurations(page.configurations))
@@ -168,10 +174,17 @@ fn configurations(all: &[Configured]) -> Markup {
     }
 }
 
-fn contents(tables: &[Table]) -> Markup {
+fn contents(page: &Page<'_>) -> Markup {
     html! {
         nav aria-label="Contents" {
-            ul { @for table in tables { li { a href={ "#" (table.name) } { (heading(table)) } } } }
+            ul {
+                @for matrix in page.matrices {
+                    li { a href={ "#" (matrix::id(matrix)) } { b { (matrix.title) } } }
+                }
+                @for table in page.tables {
+                    li { a href={ "#" (table.name) } { (heading(table)) } }
+                }
+            }
         }
     }
 }

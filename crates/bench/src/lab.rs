@@ -26,6 +26,7 @@ pub use self::configuration::{Configured, Setting};
 pub use self::driver::Drivers;
 pub(crate) use self::message::{CipherAndKey, Layout, Mailbox};
 pub(crate) use self::plan::{Plan, Scalar, Statement, Step};
+use crate::figures::asked;
 use crate::measure::now;
 use crate::suite::Effort;
 
@@ -52,11 +53,17 @@ impl Method {
     /// For the report.
     fn settings(&self) -> Vec<(String, String)> {
         let Self { rounds_min, rounds_max, precision, time, duration, .. } = self;
-        let (seconds, minutes) = (duration.as_secs_f64(), time.as_secs_f64() / 60.0);
+        let rounds = if rounds_min == rounds_max {
+            rounds_min.to_string()
+        } else {
+            format!("{rounds_min} to {rounds_max}")
+        };
+        let (seconds, precision) = (asked(duration.as_secs_f64()), asked(precision * 100.0));
+        let minutes = asked(time.as_secs_f64() / 60.0);
+        let unit = if minutes == "1" { "minute" } else { "minutes" };
         let text = format!(
-            "{rounds_min} to {rounds_max} of {seconds} s for each figure, until precise to {} % or \
-             after {minutes} minutes",
-            precision * 100.0
+            "{rounds} of {seconds} s for each figure, until precise to {precision} % or after \
+             {minutes} {unit}"
         );
         vec![("rounds".to_owned(), text)]
     }
@@ -88,5 +95,27 @@ impl<'a> Budget<'a> {
         self.groups = self.groups.saturating_sub(parts);
         let Method { rounds_min, rounds_max, precision, duration, .. } = *self.method;
         Effort { rounds_min, rounds_max, precision, duration, until: Some(now() + share) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_told_as_they_were_given() {
+        let method = |rounds_min, minutes: f64| Method {
+            rounds_min,
+            rounds_max: 300,
+            precision: 7.0 / 100.0,
+            time: Duration::from_secs_f64(minutes * 60.0),
+            duration: Duration::from_secs_f64(0.06),
+            folder: PathBuf::new(),
+            command: String::new(),
+        };
+        let settings = |rounds_min, minutes| method(rounds_min, minutes).settings()[0].1.clone();
+        let each = "of 0.06 s for each figure, until precise to 7 % or after";
+        assert_eq!(settings(11, 0.12), format!("11 to 300 {each} 0.12 minutes"));
+        assert_eq!(settings(300, 1.0), format!("300 {each} 1 minute"));
     }
 }

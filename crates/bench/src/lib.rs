@@ -22,6 +22,7 @@ mod http;
 mod interval;
 pub mod lab;
 mod machine;
+mod matrix;
 mod measure;
 mod postgres;
 mod processes;
@@ -38,5 +39,6 @@ pub mod tps;
 pub mod tune;
 
 pub use compare::{Compared, ComparedRow, Comparison, Source, compare};
+pub use matrix::{Matrix, MatrixColumn, MatrixRow};
 pub use processes::memory_peak_bytes;
 pub use report::Report;

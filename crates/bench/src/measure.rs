@@ -75,6 +75,9 @@ impl Spread {
 /// The fact that says what processor time, user and system, each took.
 pub(crate) const CPU_US: &str = "CPU µs each";
 
+/// The fact that says how long one takes, where that says more than how many there are a second.
+pub(crate) const MS_EACH: &str = "ms each";
+
 /// What one candidate did in one round.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
@@ -97,7 +100,7 @@ impl Sample {
     /// With what each of them took as a fact, where that says more than how many there are a second.
     pub(crate) fn each(transactions: u64, elapsed: Duration) -> Self {
         let sample = Self::new(transactions, elapsed);
-        let facts = vec![("ms each", 1e3 / sample.rate())];
+        let facts = vec![(MS_EACH, 1e3 / sample.rate())];
         Self { facts, ..sample }
     }
 

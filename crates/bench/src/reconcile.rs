@@ -99,6 +99,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec(),
         configurations: Vec::new(),
         tables,
+        matrices: Vec::new(),
         aims: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),

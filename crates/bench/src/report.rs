@@ -9,6 +9,7 @@ use crate::aims::Aim;
 use crate::html;
 use crate::lab::Configured;
 use crate::machine::Machine;
+use crate::matrix::Matrix;
 use crate::suite::Table;
 use crate::text;
 
@@ -26,6 +27,9 @@ pub struct Report {
     /// Sets of PRAGMAs that the tables' rows are called after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub configurations: Vec<Configured>,
+    /// What stands before the tables: their figures in one look.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matrices: Vec<Matrix>,
     /// In the order in which they were asked for.
     pub tables: Vec<Table>,
     /// What was to be shown, and whether it was.
@@ -41,6 +45,18 @@ pub struct Report {
 }
 
 impl Report {
+    /// Its matrices alone, for the terminal; `None` if it has none.
+    pub fn in_one_look(&self) -> Option<String> {
+        let Machine { processor, cores, file_system, version, sqlite, .. } = &self.machine;
+        let matrices = text::matrices(&self.matrices, &self.tables);
+        (!matrices.is_empty()).then(|| {
+            format!(
+                "{processor}, {cores} cores, {file_system}; warren {version}, SQLite {sqlite}\n\
+                 {matrices}"
+            )
+        })
+    }
+
     /// As a page of its own.
     pub fn html(&self) -> String {
         html::render(&html::Page {
@@ -50,6 +66,7 @@ impl Report {
             command: &self.command,
             settings: &self.settings,
             configurations: &self.configurations,
+            matrices: &self.matrices,
             tables: &self.tables,
             aims: &self.aims,
             notes: &self.notes,
@@ -63,6 +80,9 @@ impl fmt::Display for Report {
         let settings: Vec<String> =
             self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
         writeln!(f, "{}\n", settings.join(", "))?;
+        if !self.matrices.is_empty() {
+            writeln!(f, "{}\n", text::matrices(&self.matrices, &self.tables))?;
+        }
         if !self.configurations.is_empty() {
             writeln!(f, "{}\n", text::configurations(&self.configurations))?;
         }

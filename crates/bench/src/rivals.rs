@@ -7,6 +7,7 @@
 pub(crate) mod process;
 pub(crate) mod server;
 pub(crate) mod setup;
+pub(crate) mod shipped;
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::process::{Output, Program};
-use self::setup::{Kind, Missing};
+use self::setup::{Kind, Missing, NotBuilt};
 
 /// Where everything goes that comes from building or installing a rival: `target/rivals` of the
 /// repository that has the folder `bench/rivals`.
@@ -30,6 +31,8 @@ pub(crate) fn target(rivals: &Path) -> PathBuf {
 pub(crate) struct Found<T> {
     pub(crate) present: Vec<T>,
     pub(crate) absent: Vec<Absent>,
+    /// Names of those absent that were only not built yet.
+    pub(crate) unbuilt: Vec<String>,
 }
 
 /// A rival that cannot be measured here.
@@ -64,7 +67,7 @@ pub(crate) fn find<T>(
     bar: &ProgressBar,
     start: impl Fn(Program) -> anyhow::Result<T>,
 ) -> Found<T> {
-    let mut found = Found { present: Vec::new(), absent: Vec::new() };
+    let mut found = Found { present: Vec::new(), absent: Vec::new(), unbuilt: Vec::new() };
     let mut candidates = match setup::candidates(wanted.kind, rivals) {
         Ok(candidates) => candidates,
         Err(error) => {
@@ -89,6 +92,7 @@ pub(crate) fn find<T>(
         match program.and_then(&start) {
             Ok(rival) => found.present.push(rival),
             Err(error) => {
+                found.unbuilt.extend(error.is::<NotBuilt>().then(|| candidate.name.clone()));
                 found.absent.push(Absent { name: candidate.name, reason: format!("{error:#}") });
             }
         }

@@ -19,6 +19,7 @@ use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
 use crate::changes::{Content, Pace};
+use crate::figures::asked;
 use crate::machine::Machine;
 use crate::report::Report;
 use crate::rivals::server::Service;
@@ -127,6 +128,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: settings(plan),
         configurations: Vec::new(),
         tables: Vec::new(),
+        matrices: Vec::new(),
         aims: Vec::new(),
         notes,
         title: TITLE.into(),
@@ -246,7 +248,7 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
         ("messages of a user before", plan.seeded.to_string()),
         ("loop", plan.rate.map_or_else(|| "closed".to_owned(), loop_of)),
         ("rounds", plan.rounds.to_string()),
-        ("seconds a case", plan.duration.as_secs_f64().to_string()),
+        ("seconds a case", asked(plan.duration.as_secs_f64())),
     ];
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

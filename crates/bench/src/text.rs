@@ -2,6 +2,8 @@
 //!
 //! A table that is too wide for a line goes on below, under its row names again.
 
+mod matrix;
+
 use std::fmt::Write;
 
 use crate::aims::{self, Aim};
@@ -9,6 +11,8 @@ use crate::figures::{self, Column, NONE};
 use crate::lab::{Configured, Setting};
 use crate::suite::Table;
 use crate::summary;
+
+pub(crate) use self::matrix::matrices;
 
 /// What most terminals show without folding, and the width of our own lines.
 const WIDTH_MAX: usize = 100;

@@ -28,6 +28,7 @@ use indicatif::ProgressBar;
 use self::bed::Bed;
 use self::vaults::Vaults;
 use crate::disk;
+use crate::figures::asked;
 use crate::machine::Machine;
 use crate::postgres::Postgres;
 use crate::report::Report;
@@ -119,6 +120,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: settings(&bed, plan)?,
         configurations: Vec::new(),
         tables: Vec::new(),
+        matrices: Vec::new(),
         aims: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),
@@ -271,12 +273,13 @@ fn against_libraries(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Res
 
 /// Refuses before anything is loaded, not when the disk is full.
 fn check_disk(plan: &Plan) -> anyhow::Result<()> {
-    let mut needed = accounts::disk_bytes(plan.rows);
+    let mut needed = accounts::disk_bytes(plan.rows, plan.duration);
     if plan.wants(Part::Cipher) {
-        needed += 4 * accounts::disk_bytes(plan.rows.min(CIPHER_ROWS_MAX));
+        needed += 4 * accounts::disk_bytes(plan.rows.min(CIPHER_ROWS_MAX), plan.duration);
     }
     if plan.against.contains(&Rival::Postgres) {
-        needed += postgres::disk_bytes(plan.rows);
+        let measured = postgres::measured(plan.duration, plan.rounds);
+        needed += postgres::disk_bytes(plan.rows, measured);
     }
     disk::check(&plan.folder, needed, &format!("{} rows", plan.rows))
 }
@@ -286,7 +289,7 @@ fn settings(bed: &Bed, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
     let mut settings = vec![
         ("rows".to_owned(), plan.rows.to_string()),
         ("rounds".to_owned(), plan.rounds.to_string()),
-        ("seconds a case".to_owned(), plan.duration.as_secs_f64().to_string()),
+        ("seconds a case".to_owned(), asked(plan.duration.as_secs_f64())),
         ("cipher".to_owned(), plan.cipher.map_or("none", Cipher::name).to_owned()),
     ];
     for name in ["journal_mode", "synchronous", "page_size", "cache_size", "foreign_keys"] {

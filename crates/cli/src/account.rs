@@ -227,10 +227,16 @@ fn add(arguments: &Add, output: Output) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
     let prompt = format!("Password for {login}: ");
     let password = Password::parse(arguments.password.read_new(&prompt)?)?;
+    let is_new = arguments.place.directory().is_err();
     let house = House::make(&arguments.place)?;
     let unlocked = house.accounts.add(&login, &password, now_ms())?;
     house.vaults.open(&unlocked)?;
     output.line(format_args!("made account {login}"));
+    if is_new {
+        // A server that has another one does not know the account.
+        let data = house.data.display();
+        output.line(format_args!("  {data} is a new data directory (--data names another)"));
+    }
     output.value(&json!({"login": login.as_str(), "vault": unlocked.vault.as_str()}))
 }
 

@@ -162,7 +162,7 @@ fn is_empty(folder: &Path) -> anyhow::Result<bool> {
 /// The accounts' file is plain, so SQLite itself can look through it.
 fn check_accounts(folder: &Path) -> anyhow::Result<()> {
     let path = folder.join(ACCOUNTS);
-    let (db, _) = engine::open_untouched(&path, &Encryption::None, Untouched::Immutable)?;
+    let (db, _) = engine::open_untouched(&path, &Encryption::None, Untouched::Overlay)?;
     let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     ensure!(found == "ok", "{} is damaged: {found}", path.display());
     Ok(())

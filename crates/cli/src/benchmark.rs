@@ -93,13 +93,33 @@ pub(crate) fn command_line() -> String {
 /// Prints the report, and saves it in both formats.
 fn finish(report: &Report, folder: &Path, output: Output) -> anyhow::Result<()> {
     output.text(format_args!("{report}"));
+    let saved = save_all(report, folder)?;
+    output.line(format_args!(""));
+    output.line(format_args!("{saved}"));
+    output.value(report)
+}
+
+/// The same, but prints no more than what is seen in one look, if the report has that.
+fn finish_in_short(report: &Report, folder: &Path, output: Output) -> anyhow::Result<()> {
+    let Some(look) = report.in_one_look() else { return finish(report, folder, output) };
+    output.text(format_args!("{look}"));
+    let saved = save_all(report, folder)?;
+    let notes = match report.notes.len() {
+        0 => String::new(),
+        1 => " and a note".to_owned(),
+        count => format!(" and {count} notes"),
+    };
+    output.line(format_args!("{saved}; --all prints the {} tables{notes}", report.tables.len()));
+    output.value(report)
+}
+
+/// Says where it is.
+fn save_all(report: &Report, folder: &Path) -> anyhow::Result<String> {
     let name = |ending| format!("warren-{}.{ending}", report.benchmark);
     save(folder, &name("json"), &serde_json::to_string_pretty(report)?)?;
     save(folder, &name("html"), &report.html())?;
     let (json, html) = (name("json"), name("html"));
-    output.line(format_args!(""));
-    output.line(format_args!("saved as {json} and {html} in {}", folder.display()));
-    output.value(report)
+    Ok(format!("saved as {json} and {html} in {}", folder.display()))
 }
 
 fn save(folder: &Path, name: &str, content: &str) -> anyhow::Result<()> {

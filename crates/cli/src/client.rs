@@ -82,7 +82,7 @@ impl View {
         let replica = subject.key.open(file)?;
         let server = replica.server()?.ok_or(Error::NoServer)?;
         let token = replica.token()?.ok_or(Error::NoServer)?;
-        Ok(Self::Device { http: Http::new(&server), token })
+        Ok(Self::Device { http: Http::trusting(&server, replica.trusted_roots()?), token })
     }
 
     fn list(&self) -> anyhow::Result<ClientList> {

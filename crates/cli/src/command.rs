@@ -1,11 +1,13 @@
 //! The list of commands.
 
+use std::path::Path;
+
 use clap::Subcommand;
 
 use crate::output::Output;
 use crate::{
     account, actual, backup, client, completions, conflicts, doctor, history, inspect, man, phrase,
-    postgres, serve, status, sync, track, vacuum, vault,
+    postgres, recover, serve, status, sync, track, vacuum, vault,
 };
 #[cfg(feature = "bench")]
 use crate::{benchmark, tune};
@@ -27,7 +29,8 @@ pub(crate) enum Command {
     Clone(sync::Clone),
     Status(status::Arguments),
     Inspect(inspect::Arguments),
-    Doctor(doctor::Arguments),
+    Doctor(Box<doctor::Arguments>),
+    Recover(recover::Arguments),
     Conflicts(conflicts::Arguments),
     History(history::Arguments),
     Phrase(phrase::Arguments),
@@ -47,7 +50,32 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Runs it. What SQLite refuses is told with the name of the file that it is about.
     pub(crate) fn run(self, output: Output) -> anyhow::Result<()> {
+        let file = self.tracked_file().map(|file| file.display().to_string());
+        let result = self.run_unnamed(output);
+        match (result, file) {
+            (Err(error), Some(file)) if is_about_file(&error) => Err(error.context(file)),
+            (result, _) => result,
+        }
+    }
+
+    fn tracked_file(&self) -> Option<&Path> {
+        let tracked = match self {
+            Self::Track(arguments) => &arguments.tracked,
+            Self::Untrack(arguments) => &arguments.tracked,
+            Self::Sync(arguments) => &arguments.tracked,
+            Self::Clone(arguments) => &arguments.tracked,
+            Self::Status(arguments) => &arguments.tracked,
+            Self::Conflicts(arguments) => &arguments.tracked,
+            Self::History(arguments) => &arguments.tracked,
+            Self::Phrase(arguments) => &arguments.tracked,
+            _ => return None,
+        };
+        Some(&tracked.file)
+    }
+
+    fn run_unnamed(self, output: Output) -> anyhow::Result<()> {
         match self {
             Self::Serve(arguments) => serve::run(&arguments, output),
             Self::Account(command) => account::run(command, output),
@@ -60,6 +88,7 @@ impl Command {
             Self::Status(arguments) => status::run(&arguments, output),
             Self::Inspect(arguments) => inspect::run(&arguments, output),
             Self::Doctor(arguments) => doctor::run(&arguments, output),
+            Self::Recover(arguments) => recover::run(&arguments, output),
             Self::Conflicts(arguments) => conflicts::run(&arguments, output),
             Self::History(arguments) => history::run(&arguments, output),
             Self::Phrase(arguments) => phrase::run(&arguments, output),
@@ -75,4 +104,9 @@ impl Command {
             Self::Settings(arguments) => serve::settings::table::run(&arguments, output),
         }
     }
+}
+
+fn is_about_file(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<replica::Error>();
+    error.is_some_and(|error| matches!(error, replica::Error::Sqlite(_) | replica::Error::WrongKey))
 }

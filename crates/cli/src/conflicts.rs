@@ -18,7 +18,7 @@ use crate::output::{Output, change_moment};
                         warren conflicts a.db --give 81d0a2f7 email=ada@other.org")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    tracked: TrackedFile,
+    pub(crate) tracked: TrackedFile,
     /// Write this lost edit into its table again; the next sync sends it to the other devices.
     #[arg(long, value_name = "ID")]
     restore: Option<String>,

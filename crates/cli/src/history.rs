@@ -14,7 +14,7 @@ use crate::output::{Output, change_moment};
                         `*` marks what is shown in the table.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    tracked: TrackedFile,
+    pub(crate) tracked: TrackedFile,
     /// The table.
     table: String,
     /// The row's primary key, each column by itself: as it is, or as an SQL literal.

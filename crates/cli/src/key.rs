@@ -1,8 +1,11 @@
 //! The key of an encrypted file, as the commands on any SQLite file take it.
 //!
 //! # Invariants
-//! - A key is read from a file, never from the command line, which every user of the machine sees.
+//! - A key is read from a file or a command, never from the command line, which every user of the
+//!   machine sees.
 //! - It is zeroised, and printed nowhere.
+
+mod command;
 
 use std::path::{Path, PathBuf};
 
@@ -79,18 +82,29 @@ impl TrackedFile {
 pub(crate) struct KeyArguments {
     #[command(flatten)]
     source: KeySource,
+    /// Prints the file's key, as 64 hex digits, or else its passphrase. A shell runs it,
+    /// for each file anew, with the path in `WARREN_FILE`.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["key_file", "passphrase_file"])]
+    key_command: Option<String>,
     /// The file's cipher, if it is neither chacha20 nor aes256cbc: aegis, sqlcipher, ascon128.
     #[arg(long, value_name = "NAME")]
     cipher: Option<Cipher>,
 }
 
 impl KeyArguments {
-    /// How the file is encrypted, as the flags say.
-    pub(crate) fn encryption(&self) -> anyhow::Result<Encryption> {
+    /// How this file is encrypted, as the flags say.
+    pub(crate) fn encryption(&self, file: &Path) -> anyhow::Result<Encryption> {
         let cipher = self.cipher;
-        match self.source.key()? {
+        let key = match &self.key_command {
+            Some(command) => Some(printed_key(command, file)?),
+            None => self.source.key()?,
+        };
+        match key {
             None => {
-                ensure!(cipher.is_none(), "--cipher needs --key-file or --passphrase-file");
+                ensure!(
+                    cipher.is_none(),
+                    "--cipher needs --key-file, --passphrase-file or --key-command"
+                );
                 Ok(Encryption::None)
             }
             Some(FileKey::Raw(key)) => Ok(Encryption::Key { key: Key::from_bytes(*key), cipher }),
@@ -99,6 +113,15 @@ impl KeyArguments {
             }
         }
     }
+}
+
+fn printed_key(command: &str, file: &Path) -> anyhow::Result<FileKey> {
+    let printed = command::run(command, file)?;
+    if let Some(key) = from_hex(printed.trim_ascii()) {
+        return Ok(FileKey::Raw(key));
+    }
+    let line = printed.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    Ok(FileKey::Passphrase(Zeroizing::new(line.trim_ascii_end().to_vec())))
 }
 
 fn read_key(path: &Path) -> anyhow::Result<Zeroizing<[u8; 32]>> {

@@ -24,6 +24,7 @@ mod output;
 mod password;
 mod phrase;
 mod postgres;
+mod recover;
 mod serve;
 mod signals;
 mod status;

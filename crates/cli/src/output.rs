@@ -92,19 +92,22 @@ impl Output {
         spinner
     }
 
-    /// Reports how the command ended: 0, or 1 and the error, or the status of its verdict.
+    /// Reports how the command ended: 0, or the error and the status of its code, or the status of
+    /// its verdict.
     pub(crate) fn exit(self, result: anyhow::Result<()>) -> ExitCode {
         let Err(error) = result else { return ExitCode::SUCCESS };
         if let Some(Verdict(status)) = error.downcast_ref() {
             return ExitCode::from(*status);
         }
+        let code = code(&error);
         if self.json {
-            let message = format!("{error:#}");
-            print(&Visible::json(json!({"error": {"code": code(&error), "message": message}})));
+            let message = message(&error);
+            print(&Visible::json(json!({"error": {"code": code, "message": message}})));
         } else {
-            print_error(&Visible::line(format_args!("warren: {error:#} [{}]", code(&error))));
+            let message = message(&error);
+            print_error(&Visible::line(format_args!("warren: {message} [{code}]")));
         }
-        ExitCode::FAILURE
+        ExitCode::from(exit_status(code))
     }
 }
 
@@ -139,6 +142,35 @@ fn print<T: Display>(line: &Visible<T>) {
     drop(writeln!(std::io::stdout(), "{line}"));
 }
 
+/// The error and what it comes from, each part once: some errors repeat their source in their own
+/// text.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for part in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = part;
+        } else if !message.contains(&part) {
+            message = format!("{message}: {part}");
+        }
+    }
+    message
+}
+
+/// What scripts branch on: the numbers of `sysexits.h` where one fits (`docs/formats/4-errors.md`).
+fn exit_status(code: &str) -> u8 {
+    match code {
+        "intermediary" | "unavailable" | "unreachable" | "untrusted" => 69,
+        "disk_full" | "no_room" | "quota_exceeded" | "storage_failed" | "storage_full" => 74,
+        "busy" | "timeout" | "too_many_attempts" => 75,
+        "admin_disabled"
+        | "invalid_token"
+        | "read_only"
+        | "registration_closed"
+        | "wrong_password" => 77,
+        _ => 1,
+    }
+}
+
 /// The error's code: the closed list's where it has one (`docs/formats/4-errors.md`).
 fn code(error: &anyhow::Error) -> &'static str {
     if let Some(error) = error.downcast_ref::<replica::Error>() {
@@ -146,6 +178,10 @@ fn code(error: &anyhow::Error) -> &'static str {
     }
     if let Some(error) = error.downcast_ref::<::doctor::Error>() {
         return error.code();
+    }
+    #[cfg(feature = "bench")]
+    if error.is::<::bench::lab::runtime::NotSetUp>() {
+        return "not_set_up";
     }
     if error.is::<InvalidSettings>() {
         return "invalid_settings";

@@ -19,7 +19,7 @@ use crate::output::Output;
                         --phrase-file phrase.txt")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    tracked: TrackedFile,
+    pub(crate) tracked: TrackedFile,
 }
 
 /// Where the phrase of devices that encrypt end to end comes from.

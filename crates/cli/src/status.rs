@@ -18,7 +18,7 @@ use crate::output::{Output, moment};
                         warren status a.db --json")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    tracked: TrackedFile,
+    pub(crate) tracked: TrackedFile,
     /// Do not ask the server.
     #[arg(long)]
     offline: bool,
@@ -38,7 +38,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
             value["receipt"] = list.map(|list| Receipt::of(&status, &list).to_json(&list)).into();
         }
         Err(
-            error @ (Error::Unreachable(_) | Error::Intermediary { .. } | Error::Refused { .. }),
+            error @ (Error::Unreachable(_)
+            | Error::Untrusted { .. }
+            | Error::Intermediary { .. }
+            | Error::Refused { .. }),
         ) => {
             output.line(format_args!("{error} (what is above, the last sync saw)"));
             value["receipt_error"] = json!({"code": error.code(), "message": error.to_string()});

@@ -3,7 +3,7 @@
 mod listener;
 mod watch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use protocol::{ClientRequest, ErrorCode};
 use replica::{
     Discrepancy, Error, Http, Obstacle, PhraseError, Progress, Refused, Renumbered, Replica,
-    Report, SyncOptions,
+    Report, SyncOptions, TrustedRoots,
 };
 use zeroize::Zeroize;
 
@@ -34,7 +34,7 @@ use crate::status::receipt;
 )]
 pub(crate) struct Sync {
     #[command(flatten)]
-    tracked: TrackedFile,
+    pub(crate) tracked: TrackedFile,
     #[command(flatten)]
     account: Account,
     /// Create the tables and columns that other devices have and this file has not.
@@ -53,7 +53,7 @@ pub(crate) struct Sync {
 #[command(after_help = "Example:\n  warren clone b.db --server http://127.0.0.1:4600 --login ada")]
 pub(crate) struct Clone {
     #[command(flatten)]
-    tracked: TrackedFile,
+    pub(crate) tracked: TrackedFile,
     #[command(flatten)]
     account: Account,
 }
@@ -63,6 +63,11 @@ struct Account {
     /// The server's address.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// Trust a server whose certificate comes from the authority in this file (PEM), and no other.
+    /// Remembered for as long as the file syncs with this server; else what the machine trusts
+    /// counts.
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
     /// The account; its password is asked for.
     #[arg(long)]
     login: Option<String>,
@@ -142,20 +147,62 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
     Ok(())
 }
 
-/// Gives the file the phrase and the token that it needs. Returns the server's address.
-fn prepare(replica: &Replica, account: &Account, output: Output) -> anyhow::Result<String> {
+/// The server, and whose certificates it may show.
+pub(crate) struct ServerAddress {
+    address: String,
+    roots: TrustedRoots,
+}
+
+impl ServerAddress {
+    /// What a file that has signed in remembers.
+    pub(crate) fn of(replica: &Replica) -> anyhow::Result<Self> {
+        let address = replica.server()?.ok_or(Error::NoServer)?;
+        Ok(Self { address, roots: replica.trusted_roots()? })
+    }
+
+    /// With connections of its own.
+    pub(crate) fn http(&self) -> Http {
+        Http::trusting(&self.address, self.roots.clone())
+    }
+}
+
+/// Gives the file the phrase, the token and the authorities that it needs. Returns its server.
+fn prepare(replica: &Replica, account: &Account, output: Output) -> anyhow::Result<ServerAddress> {
     let mut has_new_secrets = account.phrase.give(replica)?;
-    let server = server_of(replica, account)?;
+    let address = server_of(replica, account)?;
+    let authorities = authorities_for(replica, &address, account)?;
+    let roots = authorities.as_deref().map(TrustedRoots::from_pem).transpose()?;
+    let server = ServerAddress { address, roots: roots.unwrap_or_default() };
     if let Some(login) = &account.login
-        && !is_signed_in(replica, &server, login)?
+        && !is_signed_in(replica, &server.address, login)?
     {
         sign_in(replica, &server, login, account)?;
         has_new_secrets = true;
+    }
+    let is_remembered = replica.server()?.is_some_and(|known| known == server.address);
+    if is_remembered && replica.authorities()? != authorities {
+        replica.set_authorities(authorities.as_deref())?;
     }
     if has_new_secrets {
         hardening::tell_who_may_read(replica.path(), output)?;
     }
     Ok(server)
+}
+
+/// The authorities that are named, or were for the same server.
+fn authorities_for(
+    replica: &Replica,
+    server: &str,
+    account: &Account,
+) -> anyhow::Result<Option<String>> {
+    let Some(path) = &account.ca_file else {
+        let is_same = replica.server()?.is_some_and(|known| known == server);
+        return Ok(if is_same { replica.authorities()? } else { None });
+    };
+    let name = || path.display().to_string();
+    let pem = std::fs::read_to_string(path).with_context(name)?;
+    TrustedRoots::from_pem(&pem).with_context(name)?;
+    Ok(Some(pem))
 }
 
 fn server_of(replica: &Replica, account: &Account) -> anyhow::Result<String> {
@@ -166,16 +213,16 @@ fn server_of(replica: &Replica, account: &Account) -> anyhow::Result<String> {
     }
 }
 
-fn attempt(
+pub(crate) fn attempt(
     replica: &mut Replica,
-    server: &str,
+    server: &ServerAddress,
     adopt: bool,
     output: Output,
 ) -> replica::Result<Report> {
     let bar = output.progress();
     let mut progress = |progress| show(&bar, progress);
     let options = SyncOptions { adopt, now_ms: &now_ms, progress: &mut progress };
-    let report = replica.sync(&mut Http::new(server), options);
+    let report = replica.sync(&mut server.http(), options);
     bar.finish_and_clear();
     report
 }
@@ -186,12 +233,18 @@ fn is_signed_in(replica: &Replica, server: &str, login: &str) -> anyhow::Result<
 }
 
 /// Registers the file as a device of the account.
-fn sign_in(replica: &Replica, server: &str, login: &str, account: &Account) -> anyhow::Result<()> {
-    let password = account.password.read(&format!("Password for {login} on {server}: "))?;
+fn sign_in(
+    replica: &Replica,
+    server: &ServerAddress,
+    login: &str,
+    account: &Account,
+) -> anyhow::Result<()> {
+    let address = &server.address;
+    let password = account.password.read(&format!("Password for {login} on {address}: "))?;
     let name = account.name.clone().unwrap_or_else(|| default_name(replica.path()));
     let mut request =
         ClientRequest { login: login.to_owned(), password: password.to_string(), name };
-    let result = replica.sign_in(&mut Http::new(server), server, &request);
+    let result = replica.sign_in(&mut server.http(), address, &request);
     request.password.zeroize();
     Ok(result?)
 }
@@ -216,7 +269,7 @@ fn show(bar: &ProgressBar, progress: Progress) {
     bar.set_position(done);
 }
 
-fn describe(path: &Path, report: &Report, output: Output) {
+pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
     let Report { sent, received, server_count, .. } = report;
     let sets = if report.equal { "both sides are equal" } else { "which is not what is here" };
     output.line(format_args!(
@@ -225,6 +278,12 @@ fn describe(path: &Path, report: &Report, output: Output) {
     ));
     for adopted in &report.adopted {
         output.line(format_args!("  {adopted}"));
+    }
+    if !report.left_out.is_empty() {
+        output.line(format_args!(
+            "  not taken over, since they are SQL of another device: {}",
+            report.left_out.join(", ")
+        ));
     }
     for Renumbered { table, from, to } in &report.renumbered {
         output.line(format_args!(
@@ -235,7 +294,7 @@ fn describe(path: &Path, report: &Report, output: Output) {
     if report.became_device {
         output.line(format_args!("  this file is a copy: it is a device of its own from here on"));
     }
-    if report.repaired {
+    if report.repaired && report.erased == 0 {
         output.line(format_args!(
             "  the server had lost or gained something: both sides were compared"
         ));
@@ -259,6 +318,7 @@ fn describe(path: &Path, report: &Report, output: Output) {
             path.display()
         ));
     }
+    describe_erased(path, report, output);
     describe_refused(&report.refused, output);
     describe_held(report, output);
     if report.clock_off_ms != 0 {
@@ -267,6 +327,26 @@ fn describe(path: &Path, report: &Report, output: Output) {
         output.line(format_args!(
             "  this device's clock is {seconds} s {side}: changes were stamped with the server's"
         ));
+    }
+}
+
+fn describe_erased(path: &Path, report: &Report, output: Output) {
+    let path = path.display();
+    if report.erased > 0 {
+        output.line(format_args!(
+            "  data of {} changes was erased for good, from this file, too",
+            report.erased
+        ));
+    }
+    if report.unerased > 0 {
+        output.line(format_args!(
+            "  data of {} changes that was erased is back on the server: `warren vault repair \
+             {path} --again` erases it again",
+            report.unerased
+        ));
+    }
+    if let Some(why) = &report.unscrubbed {
+        output.line(format_args!("  pages of this file may still hold erased data: {why}"));
     }
 }
 

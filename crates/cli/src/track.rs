@@ -15,7 +15,7 @@ use crate::phrase::{self, PhraseSource};
                         warren track a.db --all --e2ee")]
 pub(crate) struct Track {
     #[command(flatten)]
-    tracked: TrackedFile,
+    pub(crate) tracked: TrackedFile,
     /// The tables.
     #[arg(required_unless_present = "all")]
     tables: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Track {
 #[command(after_help = "Example:\n  warren untrack a.db Track\n  warren untrack a.db")]
 pub(crate) struct Untrack {
     #[command(flatten)]
-    tracked: TrackedFile,
+    pub(crate) tracked: TrackedFile,
     /// The tables; none means all, and leaves the file as it was before Warren.
     tables: Vec<String>,
     /// Give up changes that no server has.

@@ -24,7 +24,8 @@ use crate::signals;
 #[command(after_help = "Example:\n  warren tune app.db --minutes 3\n  \
                         warren tune app.db --workload read --emit django\n  \
                         warren tune --workload mail --folder /mnt/disk\n  \
-                        warren tune --profile server --emit go")]
+                        warren tune --profile server --emit go\n  \
+                        warren tune --emit django --check")]
 pub(crate) struct Tune {
     /// The file whose schema and content shape the load.
     file: Option<PathBuf>,
@@ -43,6 +44,9 @@ pub(crate) struct Tune {
     /// Print the settings as code for a framework, and nothing else.
     #[arg(long, value_name = "FRAMEWORK", value_parser = frameworks())]
     emit: Option<String>,
+    /// With --emit: print code that prints what a live connection has, for `warren doctor --settings`.
+    #[arg(long, requires = "emit", conflicts_with_all = ["file", "workload", "minutes", "allow_unsafe", "today", "folder", "profile"])]
+    check: bool,
     /// Measure nothing: take a named profile.
     #[arg(long, value_name = "NAME", requires = "emit", conflicts_with_all = ["file", "workload", "minutes", "allow_unsafe", "today", "folder"], value_parser = profiles())]
     profile: Option<String>,
@@ -54,6 +58,12 @@ pub(crate) struct Tune {
 }
 
 pub(crate) fn run(arguments: &Tune, output: Output) -> anyhow::Result<()> {
+    if arguments.check {
+        let framework = framework(arguments)?;
+        let code = framework.check();
+        output.text(format_args!("{}", code.trim_end()));
+        return output.value(&json!({"framework": framework.name, "code": code}));
+    }
     if let Some(name) = &arguments.profile {
         let profile = Profile::by_name(name).context("no such profile")?;
         return emit(arguments, &Recipe::of_profile(profile), output);
@@ -68,8 +78,7 @@ pub(crate) fn run(arguments: &Tune, output: Output) -> anyhow::Result<()> {
 }
 
 fn emit(arguments: &Tune, recipe: &Recipe, output: Output) -> anyhow::Result<()> {
-    let name = arguments.emit.as_deref().unwrap_or_default();
-    let framework = Framework::by_name(name).context("no such framework")?;
+    let framework = framework(arguments)?;
     let code = framework.write(recipe);
     output.text(format_args!("{}", code.trim_end()));
     output.value(&json!({
@@ -78,6 +87,11 @@ fn emit(arguments: &Tune, recipe: &Recipe, output: Output) -> anyhow::Result<()>
         "settings": recipe.settings,
         "once": recipe.once,
     }))
+}
+
+fn framework(arguments: &Tune) -> anyhow::Result<&'static Framework> {
+    let name = arguments.emit.as_deref().unwrap_or_default();
+    Framework::by_name(name).context("no such framework")
 }
 
 fn plan(arguments: &Tune) -> anyhow::Result<Plan> {
@@ -94,8 +108,11 @@ fn plan(arguments: &Tune) -> anyhow::Result<Plan> {
         "--workload {} makes a file of its own: with a file, it is read, write or mixed",
         arguments.workload
     );
-    let encryption = arguments.key.encryption()?;
-    let source = arguments.file.clone().map(|path| Source { path, encryption });
+    let source = arguments.file.clone().map(|path| {
+        let encryption = arguments.key.encryption(&path)?;
+        anyhow::Ok(Source { path, encryption })
+    });
+    let source = source.transpose()?;
     Ok(Plan {
         source,
         workload,

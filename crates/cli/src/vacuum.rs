@@ -42,7 +42,7 @@ enum TempStore {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     let file = &arguments.file;
-    let encryption = arguments.key.encryption()?;
+    let encryption = arguments.key.encryption(file)?;
     let (way, name) = if arguments.in_place {
         (Vacuum::InPlace { in_memory: arguments.temp_store == TempStore::Memory }, "in-place")
     } else {

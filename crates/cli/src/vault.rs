@@ -1,4 +1,6 @@
-//! `warren vault`: where an account's vault is kept.
+//! `warren vault`: where an account's vault is kept, and what is in it.
+
+mod repair;
 
 use accounts::Unlocked;
 use clap::{Args, Subcommand, ValueEnum};
@@ -9,10 +11,11 @@ use crate::account::{House, Place};
 use crate::output::Output;
 use crate::password::Source;
 
-/// Move vaults between files and PostgreSQL.
+/// Move vaults between files and PostgreSQL; erase for good what should not be in one.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Move(Move),
+    Repair(repair::Repair),
 }
 
 /// Copy an account's vault to PostgreSQL, or from there into a file, and check that both are equal;
@@ -49,6 +52,7 @@ enum Store {
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
     match command {
         Command::Move(arguments) => carry(&arguments, output),
+        Command::Repair(arguments) => repair::repair(&arguments, output),
     }
 }
 

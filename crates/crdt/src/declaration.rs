@@ -32,6 +32,17 @@ pub struct Declaration {
     pub indexes: Vec<IndexDeclaration>,
     /// Foreign keys.
     pub references: Vec<Reference>,
+    /// What else the device's file has for the table: only its name is told.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A trigger or a view: it stays with the file that has it, since it is SQL.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeftOut {
+    /// A view that names the table; else a trigger of it.
+    pub is_view: bool,
+    /// Its name.
+    pub name: String,
 }
 
 /// A column's declaration.
@@ -158,6 +169,7 @@ const STRICT: u8 = 1;
 const WITHOUT_ROWID: u8 = 2;
 const AUTOINCREMENT: u8 = 4;
 const PARTIAL: u8 = 8;
+const LEFT_OUT: u8 = 16;
 
 impl Declaration {
     pub(crate) fn put(&self, bytes: &mut Vec<u8>) {
@@ -166,6 +178,7 @@ impl Declaration {
             (self.is_without_rowid, WITHOUT_ROWID),
             (self.is_autoincrement, AUTOINCREMENT),
             (self.is_partial, PARTIAL),
+            (!self.left_out.is_empty(), LEFT_OUT),
         ];
         bytes.push(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum());
         put_list(bytes, &self.columns, |bytes, column| column.put(bytes));
@@ -186,11 +199,17 @@ impl Declaration {
             });
             bytes.extend([reference.on_delete as u8, reference.on_update as u8]);
         });
+        if !self.left_out.is_empty() {
+            put_list(bytes, &self.left_out, |bytes, left_out| {
+                bytes.push(left_out.is_view.into());
+                put_bytes(bytes, left_out.name.as_bytes());
+            });
+        }
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let flags = reader.byte()?;
-        if flags > STRICT | WITHOUT_ROWID | AUTOINCREMENT | PARTIAL {
+        if flags > STRICT | WITHOUT_ROWID | AUTOINCREMENT | PARTIAL | LEFT_OUT {
             return Err(DecodeError::Malformed);
         }
         let columns = reader.list(ColumnDeclaration::read)?;
@@ -211,7 +230,9 @@ impl Declaration {
                 on_update: Action::read(reader)?,
             })
         };
-        Ok(Self {
+        let left_out =
+            |reader: &mut Reader<'_>| Ok(LeftOut { is_view: reader.bool()?, name: reader.text()? });
+        let read = Self {
             columns,
             key: reader.list(place)?,
             is_strict: flags & STRICT != 0,
@@ -220,7 +241,14 @@ impl Declaration {
             is_partial: flags & PARTIAL != 0,
             indexes: reader.list(index)?,
             references: reader.list(reference)?,
-        })
+            left_out: if flags & LEFT_OUT == 0 { Vec::new() } else { reader.list(left_out)? },
+        };
+        // Only one way to say that there is nothing.
+        let is_said = flags & LEFT_OUT != 0;
+        if is_said == read.left_out.is_empty() {
+            return Err(DecodeError::Malformed);
+        }
+        Ok(read)
     }
 }
 

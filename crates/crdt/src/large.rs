@@ -31,7 +31,9 @@ impl Large {
             Value::Text(text) => (true, text.as_bytes()),
             Value::TextBytes(text) => (true, &text[..]),
             Value::Blob(blob) => (false, &blob[..]),
-            Value::Null | Value::Integer(_) | Value::Real(_) | Value::Large(_) => return None,
+            Value::Null | Value::Integer(_) | Value::Real(_) | Value::Large(_) | Value::Erased => {
+                return None;
+            }
         };
         let parts = bytes.chunks(PART_BYTES).map(part_digest).collect();
         Some(Self { is_text, length: bytes.len() as u64, parts })

@@ -15,6 +15,7 @@
 mod cell;
 mod clock;
 mod declaration;
+mod erasure;
 mod fingerprint;
 mod large;
 mod lost;
@@ -27,7 +28,8 @@ mod window;
 pub use cell::{ColumnId, Row};
 pub use clock::{Clock, DRIFT_MS_MAX};
 pub use declaration::{
-    Action, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration, Reference,
+    Action, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration, LeftOut,
+    Reference,
 };
 pub use fingerprint::Fingerprint;
 pub use large::{Large, PART_BYTES, PartDigest, VALUE_BYTES_MAX, part_digest};

@@ -71,7 +71,7 @@ impl State {
                     state.columns.extend(names.map(|name| (name, timestamp)));
                 }
                 Change::Delete { .. } => state.row.delete(timestamp),
-                Change::Schema { .. } | Change::Part { .. } => {}
+                Change::Schema { .. } | Change::Part { .. } | Change::Erased => {}
             }
         }
         state
@@ -82,7 +82,11 @@ impl State {
 /// lead to `root`.
 fn lost_writes(changes: &RowChanges, column: Option<&str>, root: Timestamp) -> Vec<LostEdit> {
     let writes = |change: &Change| match (column, change) {
-        (Some(column), change) => cell(change, column).map(|cell| cell.value.clone()),
+        // What was erased nobody can get back.
+        (Some(column), change) => {
+            let value = cell(change, column).map(|cell| cell.value.clone());
+            value.filter(|value| *value != Value::Erased)
+        }
         (None, Change::Write { cells, .. }) if cells.is_empty() => Some(Value::Null),
         (None, _) => None,
     };

@@ -73,6 +73,8 @@ pub enum Change {
         /// Whatever they are part of.
         bytes: Vec<u8>,
     },
+    /// What it was is gone for good ([`Change::common_rest`]).
+    Erased,
 }
 
 /// Bytes that are no content of this format.
@@ -91,6 +93,7 @@ const KIND_WRITE: u8 = 1;
 const KIND_DELETE: u8 = 2;
 const KIND_SCHEMA: u8 = 3;
 const KIND_PART: u8 = 4;
+const KIND_ERASED: u8 = 5;
 /// SQLite's default limit on columns (`SQLITE_MAX_COLUMN`).
 const COLUMNS_COUNT_MAX: u64 = 2_000;
 
@@ -129,6 +132,7 @@ impl Change {
                 bytes.push(KIND_PART);
                 bytes.extend(part);
             }
+            Self::Erased => bytes.push(KIND_ERASED),
         }
         bytes.into()
     }
@@ -146,6 +150,9 @@ impl Change {
             return is_one
                 .then(|| Self::Part { bytes: reader.0.to_vec() })
                 .ok_or(DecodeError::Malformed);
+        }
+        if kind == KIND_ERASED {
+            return reader.0.is_empty().then_some(Self::Erased).ok_or(DecodeError::Malformed);
         }
         let table = reader.text()?;
         let change = match kind {
@@ -182,7 +189,7 @@ impl Change {
         let (cells, deleted, seen) = match self {
             Self::Write { cells, deleted, .. } => (&cells[..], *deleted, None),
             Self::Delete { seen, .. } => (&[][..], None, Some(seen)),
-            Self::Schema { .. } | Self::Part { .. } => (&[][..], None, None),
+            Self::Schema { .. } | Self::Part { .. } | Self::Erased => (&[][..], None, None),
         };
         let cells = cells.iter().filter(move |cell| {
             column.is_none_or(|column| cell.column.eq_ignore_ascii_case(column))
@@ -201,7 +208,7 @@ impl Change {
                 }
             }
             Self::Delete { seen, .. } => *seen = seen.iter().copied().map(name).collect(),
-            Self::Schema { .. } | Self::Part { .. } => {}
+            Self::Schema { .. } | Self::Part { .. } | Self::Erased => {}
         }
     }
 }

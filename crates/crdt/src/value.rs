@@ -20,6 +20,8 @@ pub enum Value {
     Blob(Vec<u8>),
     /// TEXT or BLOB, by its parts.
     Large(Large),
+    /// It was taken out for good: nobody knows what it was. A table shows NULL.
+    Erased,
 }
 
 impl Value {
@@ -80,6 +82,7 @@ pub(crate) fn put_value(bytes: &mut Vec<u8>, value: &Value) {
             bytes.push(6);
             large.put(bytes);
         }
+        Value::Erased => bytes.push(7),
     }
 }
 
@@ -102,6 +105,7 @@ impl Reader<'_> {
                 _ => return Err(DecodeError::Malformed),
             },
             6 => Value::Large(Large::read(self)?),
+            7 => Value::Erased,
             _ => return Err(DecodeError::Malformed),
         })
     }

@@ -5,12 +5,16 @@
 //! - The severity of a code is the severity of every finding of it.
 
 mod around;
+mod connection;
 mod content;
+mod integrity;
 
 use serde::Serialize;
 
 use crate::catalogue::around::AROUND;
+use crate::catalogue::connection::CONNECTION;
 use crate::catalogue::content::CONTENT;
+use crate::catalogue::integrity::INTEGRITY;
 use crate::finding::Severity;
 
 /// What is to be known of a code.
@@ -34,12 +38,16 @@ pub struct Entry {
 
 /// The entry of a code.
 pub fn entry(code: &str) -> Option<&'static Entry> {
-    AROUND.iter().chain(CONTENT).find(|entry| entry.code == code)
+    all().find(|entry| entry.code == code)
+}
+
+fn all() -> impl Iterator<Item = &'static Entry> {
+    AROUND.iter().chain(CONNECTION).chain(CONTENT).chain(INTEGRITY)
 }
 
 /// Every code, in alphabetical order.
 pub fn catalogue() -> Vec<&'static Entry> {
-    let mut entries: Vec<&Entry> = AROUND.iter().chain(CONTENT).collect();
+    let mut entries: Vec<&Entry> = all().collect();
     entries.sort_by_key(|entry| entry.code);
     entries
 }

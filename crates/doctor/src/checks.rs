@@ -4,6 +4,8 @@
 //! To add one: a code in the catalogue, a row here, a function in the group's module.
 
 mod cardinality;
+mod connection;
+mod declarations;
 mod file;
 mod foreign_keys;
 mod fragmentation;
@@ -14,16 +16,16 @@ mod layout;
 mod locks;
 mod place;
 mod queries;
+mod recovered;
 mod settings;
 mod statistics;
 
-use rusqlite::ErrorCode;
-
 use crate::error::Result;
-use crate::finding::{Finding, Mend};
+use crate::finding::Finding;
 use crate::outside::Outside;
 use crate::report::Log;
-use crate::subject::{Subject, Trouble};
+use crate::subject::Subject;
+use crate::trouble::Trouble;
 
 /// Looks at the file from outside.
 struct OutsideCheck {
@@ -47,6 +49,8 @@ enum Run {
 
 const OUTSIDE: &[OutsideCheck] = &[
     OutsideCheck { name: "the file's size", run: file::check_size },
+    OutsideCheck { name: "its other names", run: file::check_links },
+    OutsideCheck { name: "what is beside it", run: file::check_companions },
     OutsideCheck { name: "locks", run: locks::check },
     OutsideCheck { name: "journal and WAL", run: journal::check },
     OutsideCheck { name: "the disks", run: place::check },
@@ -55,6 +59,8 @@ const OUTSIDE: &[OutsideCheck] = &[
 const CONTENT: &[ContentCheck] = &[
     ContentCheck { name: "the journal mode", run: Run::Whole(journal::check_encrypted) },
     ContentCheck { name: "settings of the file", run: Run::Until(settings::check) },
+    ContentCheck { name: "what the program sets", run: Run::Until(connection::check) },
+    ContentCheck { name: "views and triggers", run: Run::Until(declarations::check) },
     ContentCheck { name: "free pages", run: Run::Whole(fragmentation::check) },
     ContentCheck { name: "indexes", run: Run::Until(indexes::check) },
     ContentCheck { name: "statistics", run: Run::Until(statistics::check) },
@@ -62,6 +68,7 @@ const CONTENT: &[ContentCheck] = &[
     ContentCheck { name: "queries", run: Run::Until(queries::check) },
     ContentCheck { name: "foreign keys", run: Run::Until(foreign_keys::check) },
     ContentCheck { name: "integrity", run: Run::Whole(integrity::check) },
+    ContentCheck { name: "what was left beside it", run: Run::Until(recovered::check) },
 ];
 
 /// Runs the checks that need no connection.
@@ -84,9 +91,6 @@ fn unseen(outside: &Outside, log: &mut Log) {
 
 /// Runs the checks of the content.
 pub(crate) fn content(subject: &Subject, log: &mut Log) {
-    if subject.lacks_wal() {
-        log.skip("what was written last", WITHOUT_WAL);
-    }
     let mut fault = None;
     for check in CONTENT {
         if subject.budget.is_spent() {
@@ -112,46 +116,36 @@ pub(crate) fn content(subject: &Subject, log: &mut Log) {
     }
     // The integrity check, which comes last, has said which page it is, if it came so far.
     if let Some(trouble) = fault.filter(|_| !log.has("page_broken")) {
-        integrity::fault(&trouble, log);
+        integrity::fault(&trouble, &subject.outside, log);
     }
 }
 
-const TIME: &str = "the time was over";
+pub(crate) const TIME: &str = "the time was over";
 
 /// Why a check ended early, in words.
 fn why(trouble: &Trouble) -> String {
     match trouble {
         _ if trouble.is_time() => TIME.to_owned(),
         _ if trouble.is_busy() => "another process kept it locked".to_owned(),
+        _ if trouble.is_memory() => "what it writes does not fit into 512 MiB of memory".to_owned(),
         trouble => trouble.to_string(),
     }
 }
 
-/// Why a file is seen only in part.
-const WITHOUT_WAL: &str =
-    "it is in the WAL, which cannot be read without a -shm file: checkpoint it";
-
 /// Says that not even page 1 could be read.
-pub(crate) fn unreadable(trouble: &Trouble, is_immutable: bool, outside: &Outside, log: &mut Log) {
-    if is_immutable && outside.has_wal_content() {
-        log.skip("the content", WITHOUT_WAL);
-        return;
-    }
+pub(crate) fn unreadable(trouble: &Trouble, outside: &Outside, log: &mut Log) {
     if trouble.is_fault() && !log.has("file_truncated") {
-        integrity::fault(trouble, log);
+        integrity::fault(trouble, outside, log);
     }
     log.skip("the content", why(trouble));
 }
 
 /// Says that the schema could not be read.
-pub(crate) fn schema_unreadable(error: &rusqlite::Error, log: &mut Log) {
-    let text = error.to_string();
-    if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) {
-        log.skip("the tables", "another process kept it locked");
-        return;
+pub(crate) fn schema_unreadable(trouble: &Trouble, outside: &Outside, log: &mut Log) {
+    if trouble.is_fault() {
+        let mend = integrity::mend(outside);
+        let finding = Finding::new("page_broken", "the schema cannot be read", mend);
+        log.find(finding.field("message", trouble.to_string()).evidence(trouble.to_string()));
     }
-    let mend = "Copy the file first; then see what the shell's .recover saves of it.";
-    let finding =
-        Finding::new("page_broken", "the schema cannot be read", Mend::Advice(mend.into()));
-    log.find(finding.evidence(text));
+    log.skip("the tables", why(trouble));
 }

@@ -20,12 +20,13 @@ pub enum Error {
     NoPermission(PathBuf),
     /// It does not begin as an SQLite file does, and no key was given.
     #[error(
-        "{}: not an SQLite database, or an encrypted one: for that, give --key-file or --passphrase-file",
+        "{}: not an SQLite database, or an encrypted one: for that, give --key-file or \
+         --passphrase-file; one with a damaged header is a case for `warren recover`",
         .0.display()
     )]
     NotADatabase(PathBuf),
     /// The key does not open it, or it is none.
-    #[error("{0}")]
+    #[error("{error}{hint}", error = .0, hint = hint(.0))]
     WrongKey(engine::Error),
     /// A query that was given is not understood.
     #[error("--query {sql:?}: {source}")]
@@ -35,6 +36,64 @@ pub enum Error {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+    /// What a snippet printed is not understood.
+    #[error("--settings, line {line}: {why}")]
+    InvalidSettings {
+        /// From 1.
+        line: usize,
+        /// What is wrong there.
+        why: String,
+    },
+    /// Somebody must decide first, or there is nothing that could be executed.
+    #[error("{code} cannot be fixed by a command: {why}")]
+    NotFixable {
+        /// The finding's.
+        code: &'static str,
+        /// What to do instead.
+        why: String,
+    },
+    /// The file was not well after the fix, and is as it was.
+    #[error("fixing {code} failed, and the file is as it was: {why}")]
+    FixFailed {
+        /// The finding's.
+        code: &'static str,
+        /// What was wrong.
+        why: String,
+    },
+    /// Programs have the file open.
+    #[error("the file is open in {0}: close it there first")]
+    InUse(String),
+    /// There is no room for a copy of the file.
+    #[error(
+        "no room for a copy of the file, which is made before it is changed: {needed} bytes are \
+         needed, {free} are free"
+    )]
+    NoRoom {
+        /// Bytes.
+        needed: u64,
+        /// Bytes.
+        free: u64,
+    },
+    /// Nothing was fixed, or it was undone.
+    #[error("{}: there is no folder with the file as it was before a fix", .0.display())]
+    NoUndo(PathBuf),
+    /// A new file would have this name.
+    #[error("{}: exists already", .0.display())]
+    Exists(PathBuf),
+    /// Nothing in it looks like a page of a database.
+    #[error(
+        "{}: nothing in it looks like an SQLite database; if it is encrypted, give --key-file or \
+         --passphrase-file",
+        .0.display()
+    )]
+    NothingRecovered(PathBuf),
+    /// Of all its pages none can be read with this key.
+    #[error(
+        "{}: no page can be read with this key: it is another key or another cipher (--cipher), or \
+         the file's first 16 bytes are lost, which passphrases and sqlcipher need for the key",
+        .0.display()
+    )]
+    NothingReadable(PathBuf),
     /// The engine said no.
     #[error(transparent)]
     Engine(#[from] engine::Error),
@@ -56,6 +115,17 @@ pub enum Error {
     },
 }
 
+/// A cipher that was not named is one of two.
+const fn hint(error: &engine::Error) -> &'static str {
+    match error {
+        engine::Error::WrongKey { .. } => {
+            ": it is another key, or another cipher (--cipher), or its first page is damaged, which \
+             `warren recover` can do without"
+        }
+        _ => "",
+    }
+}
+
 impl Error {
     /// For programs; stable.
     pub const fn code(&self) -> &'static str {
@@ -64,8 +134,17 @@ impl Error {
             Self::NotAFile(_) => "not_a_file",
             Self::NoPermission(_) => "no_permission",
             Self::NotADatabase(_) => "not_a_database",
-            Self::WrongKey(_) => "wrong_key",
+            Self::WrongKey(_) | Self::NothingReadable(_) => "wrong_key",
             Self::InvalidQuery { .. } => "invalid_query",
+            Self::InvalidSettings { .. } => "invalid_settings",
+            Self::NotFixable { .. } => "not_fixable",
+            Self::FixFailed { .. } => "fix_failed",
+            Self::InUse(_) => "in_use",
+            Self::NoRoom { .. } => "no_room",
+            Self::NoUndo(_) => "no_undo",
+            Self::Exists(_) => "exists",
+            Self::NothingRecovered(_) => "nothing_recovered",
+            Self::Engine(engine::Error::DiskFull { .. }) => "disk_full",
             Self::Engine(_) | Self::Sqlite { .. } | Self::Io { .. } => "failed",
         }
     }

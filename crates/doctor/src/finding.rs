@@ -47,6 +47,16 @@ pub enum Mend {
     Advice(String),
 }
 
+impl Mend {
+    /// As statements.
+    fn sql(&self) -> Option<String> {
+        match self {
+            Self::Sql(sql) => Some(sql.clone()),
+            Self::Shell(_) | Self::Advice(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Mend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Sql(text) | Self::Shell(text) | Self::Advice(text)) = self;
@@ -71,6 +81,8 @@ pub struct Finding {
     pub cost: String,
     /// What to do about it.
     pub mend: Mend,
+    /// What [`crate::fix()`] runs, with the file's key; `None` if somebody must decide first.
+    pub fix: Option<String>,
 }
 
 impl Finding {
@@ -85,6 +97,7 @@ impl Finding {
             evidence: Vec::new(),
             fields: Map::new(),
             cost: String::new(),
+            fix: mend.sql(),
             mend,
         }
     }
@@ -103,7 +116,14 @@ impl Finding {
 
     /// With another mend.
     pub(crate) fn mend(mut self, mend: Mend) -> Self {
+        self.fix = mend.sql();
         self.mend = mend;
+        self
+    }
+
+    /// With what `fix` runs, where the mend is for a shell or a program.
+    pub(crate) fn fix(mut self, sql: &str) -> Self {
+        self.fix = Some(sql.to_owned());
         self
     }
 

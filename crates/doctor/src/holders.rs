@@ -53,11 +53,7 @@ pub fn holders(database: &Path) -> Vec<Holder> {
         let has = |is_it: fn(Lock) -> bool| {
             locks.iter().any(|held| held.pid == process.pid && is_it(held.lock))
         };
-        Holder {
-            reads: has(|lock| matches!(lock, Lock::Shared | Lock::WalRead(_))),
-            writes: has(Lock::excludes),
-            process,
-        }
+        Holder { reads: has(Lock::reads), writes: has(Lock::excludes), process }
     };
     processes.into_iter().map(holder).collect()
 }

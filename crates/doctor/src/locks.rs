@@ -59,6 +59,11 @@ impl Lock {
         )
     }
 
+    /// Its holder sees one state of the database.
+    pub(crate) const fn reads(self) -> bool {
+        matches!(self, Self::Shared | Self::WalRead(_))
+    }
+
     /// As SQLite's documentation names it.
     pub(crate) fn name(self) -> String {
         match self {

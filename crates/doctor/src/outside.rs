@@ -6,8 +6,8 @@
 //! - Nothing is created, written or deleted, and no time stamp but the last access changes.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -42,6 +42,20 @@ pub(crate) struct Outside {
     /// Room on the file's own disk, for this user.
     pub(crate) free_bytes: Option<u64>,
     pub(crate) temp: Option<Temp>,
+    /// A key was given: nothing that lacks it may open the file.
+    pub(crate) is_keyed: bool,
+    pub(crate) links_count: u64,
+    /// Those that are in the same folder.
+    pub(crate) other_names: Vec<OtherName>,
+    /// What has a companion's name and is no regular file.
+    pub(crate) irregular: Vec<PathBuf>,
+}
+
+/// Another name of the file.
+pub(crate) struct OtherName {
+    pub(crate) path: PathBuf,
+    /// A journal or a WAL is beside it.
+    pub(crate) has_journal: bool,
 }
 
 /// What changes with every write.
@@ -78,17 +92,25 @@ pub(crate) struct Watch {
 pub(crate) struct Temp {
     pub(crate) path: PathBuf,
     pub(crate) free_bytes: u64,
+    /// By a program, of its own environment.
+    pub(crate) is_told: bool,
 }
 
 impl Outside {
-    pub(crate) fn look(path: &Path, places: &Places, budget: &Budget) -> Result<Self> {
+    pub(crate) fn look(
+        path: &Path,
+        is_keyed: bool,
+        places: &Places,
+        budget: &Budget,
+    ) -> Result<Self> {
         let path = path.canonicalize().map_err(io(path))?;
         let metadata = fs::metadata(&path).map_err(io(&path))?;
-        let kind = metadata.file_type();
-        if !kind.is_file() || kind.is_fifo() {
+        if !metadata.is_file() {
             return Err(Error::NotAFile(path));
         }
-        fs::File::open(&path).map_err(io(&path))?;
+        if let Err(error) = rustix::fs::access(&path, rustix::fs::Access::READ_OK) {
+            return Err(io(&path)(error.into()));
+        }
         let header = read_start(&path, HEADER_SIZE).and_then(|bytes| Header::parse(&bytes));
         let directory = path.parent().unwrap_or(Path::new("/"));
         let (before, users) = (Journal::of(&path), processes::users(&path));
@@ -109,6 +131,10 @@ impl Outside {
             file_system: engine::file_system(&path),
             free_bytes: free_bytes(directory),
             temp: temp(places),
+            is_keyed,
+            links_count: metadata.nlink(),
+            other_names: other_names(&path, &metadata),
+            irregular: irregular(&path),
             path,
         })
     }
@@ -119,6 +145,19 @@ impl Outside {
         !self.users.processes.is_empty() || !self.watch.held.is_empty() || self.is_networked()
     }
 
+    /// What must be read before the content can be: a hot journal, a WAL.
+    pub(crate) fn recovery_bytes(&self) -> u64 {
+        let journal = self.journal.as_ref().filter(|_| self.is_hot).map_or(0, |it| it.bytes);
+        journal + self.wal.as_ref().map_or(0, |wal| wal.bytes)
+    }
+
+    /// Somebody wrote to the file, or to its WAL, since it was looked at.
+    pub(crate) fn has_changed(&self) -> bool {
+        let wal = |wal: &Wal| (wal.bytes, wal.modified);
+        Stamp::of(&self.path).ok() != Some(self.stamp)
+            || Wal::of(&self.path).as_ref().map(wal) != self.wal.as_ref().map(wal)
+    }
+
     pub(crate) fn is_networked(&self) -> bool {
         self.file_system.as_deref().is_some_and(is_network)
     }
@@ -127,6 +166,34 @@ impl Outside {
     pub(crate) fn has_wal_content(&self) -> bool {
         self.wal.as_ref().is_some_and(|wal| wal.bytes > 0)
     }
+}
+
+/// Names in the same folder that are looked at.
+const NAMES_MAX: usize = 100_000;
+
+fn other_names(path: &Path, metadata: &Metadata) -> Vec<OtherName> {
+    let directory = path.parent().filter(|_| metadata.nlink() > 1);
+    let Some(entries) = directory.and_then(|directory| fs::read_dir(directory).ok()) else {
+        return Vec::new();
+    };
+    let is_same = |other: &Path| {
+        let other = other.symlink_metadata();
+        other.is_ok_and(|it| (it.dev(), it.ino()) == (metadata.dev(), metadata.ino()))
+    };
+    let paths = entries.flatten().take(NAMES_MAX).map(|entry| entry.path());
+    let others = paths.filter(|other| other != path && is_same(other));
+    let has_content = |path: &Path| path.metadata().is_ok_and(|it| it.is_file() && it.len() > 0);
+    let name = |path: PathBuf| {
+        let has_journal = ["-journal", "-wal"].iter().any(|it| has_content(&beside(&path, it)));
+        OtherName { path, has_journal }
+    };
+    others.map(name).collect()
+}
+
+fn irregular(path: &Path) -> Vec<PathBuf> {
+    let companions = ["-journal", "-wal", "-shm"].map(|suffix| beside(path, suffix));
+    let is_irregular = |path: &PathBuf| path.metadata().is_ok_and(|it| !it.is_file());
+    companions.into_iter().filter(is_irregular).collect()
 }
 
 impl Stamp {
@@ -140,7 +207,7 @@ impl Journal {
     /// SQLite takes a journal for alive whose first byte is not 0.
     fn of(database: &Path) -> Option<Self> {
         let path = beside(database, "-journal");
-        let bytes = path.metadata().ok()?.len();
+        let bytes = path.metadata().ok().filter(Metadata::is_file)?.len();
         let start = read_start(&path, 1).unwrap_or_default();
         Some(Self { bytes, has_header: start.first().is_some_and(|byte| *byte != 0) })
     }
@@ -241,7 +308,8 @@ fn temp(places: &Places) -> Option<Temp> {
     let fixed = ["/var/tmp", "/usr/tmp", "/tmp"].map(Path::new);
     let mut candidates = named.into_iter().flatten().chain(fixed);
     let path = candidates.find(|path| is_usable(path))?;
-    Some(Temp { path: path.to_owned(), free_bytes: free_bytes(path)? })
+    let is_told = places.is_told;
+    Some(Temp { path: path.to_owned(), free_bytes: free_bytes(path)?, is_told })
 }
 
 fn is_usable(path: &Path) -> bool {
@@ -266,6 +334,10 @@ impl Outside {
             file_system: Some("ext4".to_owned()),
             free_bytes: Some(u64::MAX),
             temp: None,
+            is_keyed: false,
+            links_count: 1,
+            other_names: Vec::new(),
+            irregular: Vec::new(),
         }
     }
 }

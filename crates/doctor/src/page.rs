@@ -43,6 +43,8 @@ pub(crate) struct Cell<'a> {
     pub(crate) payload_size: u64,
     /// What of it is on this page; the rest is in a chain of overflow pages.
     pub(crate) local: &'a [u8],
+    /// The first of that chain.
+    pub(crate) overflow: Option<u32>,
 }
 
 /// Of a free block: where the next one is, and its size. What is smaller is a fragment (File
@@ -110,13 +112,15 @@ impl Page {
         };
         let local_size = self.local_size(size);
         let local = self.bytes[..self.usable].get(at..at + local_size).ok_or_else(outside)?;
+        let mut overflow = None;
         if u64::try_from(local_size).expect("pages are small") < size {
             let next = u32_at(&self.bytes[..self.usable], at + local_size).ok_or_else(outside)?;
             if next < 2 {
                 return Err(self.wrong("an overflow chain without a page"));
             }
+            overflow = Some(next);
         }
-        Ok(Cell { rowid, payload_size: size, local })
+        Ok(Cell { rowid, payload_size: size, local, overflow })
     }
 
     /// Bytes that hold nothing: between pointers and cells, in freed cells, in fragments.

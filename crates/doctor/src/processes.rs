@@ -51,8 +51,18 @@ impl Process {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Users {
     pub(crate) processes: Vec<Process>,
+    /// WALs of the file that have no name any more, and whose they are.
+    pub(crate) deleted_wals: Vec<DeletedWal>,
     /// Processes whose open files this user may not see.
     pub(crate) unseen_count: usize,
+}
+
+/// A WAL that was deleted while a process had it open.
+#[derive(Clone, Debug)]
+pub(crate) struct DeletedWal {
+    pub(crate) process: Process,
+    /// Of the process: `/proc/PID/fd/N`.
+    pub(crate) descriptor: u32,
 }
 
 /// The processes that have a file open, but for this one. Only descriptors whose name ends as the
@@ -65,12 +75,27 @@ pub(crate) fn users(file: &Path) -> Users {
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     for pid in pids.filter(|pid: &i32| *pid != own) {
         match has_open(pid, name, (metadata.dev(), metadata.ino())) {
-            Some(true) => users.processes.push(Process::of(pid)),
+            Some(true) => {
+                let process = Process::of(pid);
+                users.deleted_wals.extend(deleted_wal(&process, file));
+                users.processes.push(process);
+            }
             Some(false) => {}
             None => users.unseen_count += 1,
         }
     }
     users
+}
+
+/// Linux adds a word to the name of what was deleted.
+fn deleted_wal(process: &Process, file: &Path) -> Option<DeletedWal> {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-wal (deleted)");
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).ok()?;
+    let is_it = |entry: &fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|it| it == *name);
+    let found = descriptors.flatten().find(is_it)?;
+    let descriptor = found.file_name().to_str()?.parse().ok()?;
+    Some(DeletedWal { process: process.clone(), descriptor })
 }
 
 /// `None` if it cannot be seen. A process that has just ended has nothing open.

@@ -1,6 +1,51 @@
 //! The schema as the checks need it: tables with their columns, indexes with theirs.
 
+use std::collections::{BTreeSet, HashMap};
+
 use rusqlite::Connection;
+
+use crate::clock::Budget;
+
+/// Of the time that is left, for reading what the tables have.
+const SHARE: u32 = 2;
+
+/// What the main database declares.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Schema {
+    /// Those for whose columns and indexes there was time.
+    pub(crate) tables: Vec<Table>,
+    /// Tables for which there was none.
+    pub(crate) unread_count: usize,
+    pub(crate) views: Vec<View>,
+    pub(crate) triggers: Vec<Trigger>,
+    pub(crate) virtual_tables: Vec<VirtualTable>,
+    /// Some table has a CHECK constraint.
+    pub(crate) has_checks: bool,
+}
+
+/// A view.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) name: String,
+    sql: String,
+}
+
+/// A trigger.
+#[derive(Clone, Debug)]
+pub(crate) struct Trigger {
+    pub(crate) name: String,
+    /// The table or view that it is on.
+    pub(crate) table: String,
+    pub(crate) sql: String,
+}
+
+/// A virtual table.
+#[derive(Clone, Debug)]
+pub(crate) struct VirtualTable {
+    pub(crate) name: String,
+    /// In lower case: `fts5`.
+    pub(crate) module: String,
+}
 
 /// An ordinary table: neither virtual nor a view.
 #[derive(Clone, Debug)]
@@ -23,6 +68,8 @@ pub(crate) struct Column {
     pub(crate) key_place: i64,
     /// Computed when it is read.
     pub(crate) is_virtual: bool,
+    /// Computed then, or when the row is written.
+    pub(crate) is_generated: bool,
 }
 
 /// An index.
@@ -53,28 +100,109 @@ pub(crate) struct Key {
     pub(crate) is_descending: bool,
 }
 
-/// The tables of the main database, and SQLite's other objects counted.
-pub(crate) fn read(db: &Connection) -> rusqlite::Result<Vec<Table>> {
-    let sql =
-        "SELECT l.name, s.rootpage, l.wr, l.type = 'shadow' OR l.name LIKE 'sqlite\\_%' ESCAPE '\\'
-               FROM pragma_table_list l JOIN sqlite_schema s
-                 ON s.name = l.name AND s.type = 'table' AND s.rootpage > 0
-               WHERE l.schema = 'main' AND l.type IN ('table', 'shadow') ORDER BY l.name";
+/// A row of `sqlite_schema`.
+struct Object {
+    kind: String,
+    name: String,
+    table: String,
+    root: u32,
+    sql: String,
+}
+
+/// Reads the schema: `sqlite_schema` once, then each table by itself, as far as half of the time
+/// goes.
+pub(crate) fn read(db: &Connection, budget: &Budget) -> rusqlite::Result<Schema> {
+    let sql = "SELECT type, name, tbl_name, coalesce(rootpage, 0), coalesce(sql, '')
+               FROM sqlite_schema";
+    let objects = rows(db, sql, [], |row| {
+        Ok(Object {
+            kind: row.get(0)?,
+            name: row.get(1)?,
+            table: row.get(2)?,
+            root: row.get(3)?,
+            sql: row.get(4)?,
+        })
+    })?;
+    let of = |kind: &'static str| objects.iter().filter(move |object| object.kind == kind);
+    let mut schema = Schema {
+        views: of("view")
+            .map(|view| View { name: view.name.clone(), sql: view.sql.clone() })
+            .collect(),
+        triggers: of("trigger").map(trigger).collect(),
+        virtual_tables: of("table").filter_map(virtual_table).collect(),
+        has_checks: of("table").any(|table| table.sql.to_ascii_uppercase().contains("CHECK")),
+        ..Schema::default()
+    };
+    let roots_of = |kind: &'static str| -> HashMap<&str, u32> {
+        of(kind).map(|object| (object.name.as_str(), object.root)).collect()
+    };
+    let index_roots = roots_of("index");
+    let mut tables = tables(db, &roots_of("table"))?;
+    let end = budget.elapsed() + budget.left() / SHARE;
+    for mut table in tables.drain(..) {
+        if budget.elapsed() >= end {
+            schema.unread_count += 1;
+            continue;
+        }
+        table.columns = columns(db, &table.name)?;
+        table.indexes = indexes(db, &table.name, &index_roots)?;
+        schema.tables.push(table);
+    }
+    Ok(schema)
+}
+
+fn trigger(object: &Object) -> Trigger {
+    Trigger { name: object.name.clone(), table: object.table.clone(), sql: object.sql.clone() }
+}
+
+/// The module is the word behind USING.
+fn virtual_table(object: &Object) -> Option<VirtualTable> {
+    let mut words = object.sql.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let mut words = words.by_ref().filter(|word| !word.is_empty()).map(str::to_ascii_lowercase);
+    let is_virtual = words.next()? == "create" && words.next()? == "virtual";
+    let module = words.skip_while(|word| word != "using").nth(1).filter(|_| is_virtual)?;
+    Some(VirtualTable { name: object.name.clone(), module })
+}
+
+/// Ordinary tables, without their columns and indexes, by name.
+fn tables(db: &Connection, roots: &HashMap<&str, u32>) -> rusqlite::Result<Vec<Table>> {
+    let sql = "SELECT name, wr, type = 'shadow' OR name LIKE 'sqlite\\_%' ESCAPE '\\'
+               FROM pragma_table_list
+               WHERE schema = 'main' AND type IN ('table', 'shadow') ORDER BY name";
     let mut tables: Vec<Table> = rows(db, sql, [], |row| {
         Ok(Table {
             name: row.get(0)?,
-            root: row.get(1)?,
-            has_rowid: !row.get::<_, bool>(2)?,
-            is_internal: row.get(3)?,
+            root: 0,
+            has_rowid: !row.get::<_, bool>(1)?,
+            is_internal: row.get(2)?,
             columns: Vec::new(),
             indexes: Vec::new(),
         })
     })?;
     for table in &mut tables {
-        table.columns = columns(db, &table.name)?;
-        table.indexes = indexes(db, &table.name)?;
+        table.root = roots.get(table.name.as_str()).copied().unwrap_or(0);
     }
+    tables.retain(|table| table.root > 0);
     Ok(tables)
+}
+
+impl Schema {
+    /// By which the keys of indexes are ordered.
+    pub(crate) fn collations(&self) -> BTreeSet<String> {
+        let indexes = self.tables.iter().flat_map(|table| &table.indexes);
+        indexes.flat_map(|index| &index.columns).map(|key| key.collation.clone()).collect()
+    }
+
+    /// Views and triggers whose text has the name of this index, as `INDEXED BY` has it.
+    pub(crate) fn users_of_index(&self, index: &str) -> Vec<&str> {
+        let names = |sql: &str| {
+            let sql = sql.to_ascii_lowercase();
+            sql.contains("indexed") && sql.contains(&index.to_ascii_lowercase())
+        };
+        let views = self.views.iter().filter(|view| names(&view.sql)).map(|it| &it.name);
+        let triggers = self.triggers.iter().filter(|it| names(&it.sql)).map(|it| &it.name);
+        views.chain(triggers).map(String::as_str).collect()
+    }
 }
 
 impl Table {
@@ -114,28 +242,32 @@ impl Index {
 }
 
 fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
-    let sql = "SELECT name, type, pk, hidden = 2 FROM pragma_table_xinfo(?1) ORDER BY cid";
+    let sql = "SELECT name, type, pk, hidden = 2, hidden IN (2, 3) FROM pragma_table_xinfo(?1) ORDER BY cid";
     rows(db, sql, [table], |row| {
         Ok(Column {
             name: row.get(0)?,
             declared: row.get(1)?,
             key_place: row.get(2)?,
             is_virtual: row.get(3)?,
+            is_generated: row.get(4)?,
         })
     })
 }
 
-fn indexes(db: &Connection, table: &str) -> rusqlite::Result<Vec<Index>> {
-    let sql = "SELECT l.name, coalesce(s.rootpage, 0), l.\"unique\", l.partial, l.origin
-               FROM pragma_index_list(?1) l LEFT JOIN sqlite_schema s
-                 ON s.type = 'index' AND s.name = l.name ORDER BY l.name";
+fn indexes(
+    db: &Connection,
+    table: &str,
+    roots: &HashMap<&str, u32>,
+) -> rusqlite::Result<Vec<Index>> {
+    let sql = "SELECT name, \"unique\", partial, origin FROM pragma_index_list(?1) ORDER BY name";
     let mut indexes: Vec<Index> = rows(db, sql, [table], |row| {
+        let name: String = row.get(0)?;
         Ok(Index {
-            name: row.get(0)?,
-            root: row.get(1)?,
-            is_unique: row.get(2)?,
-            is_partial: row.get(3)?,
-            origin: match row.get::<_, String>(4)?.as_str() {
+            root: roots.get(name.as_str()).copied().unwrap_or(0),
+            name,
+            is_unique: row.get(1)?,
+            is_partial: row.get(2)?,
+            origin: match row.get::<_, String>(3)?.as_str() {
                 "c" => Origin::Created,
                 "u" => Origin::UniqueConstraint,
                 _ => Origin::PrimaryKey,

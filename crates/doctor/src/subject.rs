@@ -1,44 +1,46 @@
 //! A file that is examined: open, its schema read, its trees sampled.
 //!
 //! # How it is opened, and why that is safe
-//! Nobody has the file open: as *immutable*, without any lock; at the end it is seen whether it
-//! changed meanwhile. Somebody has: with SQLite's own locks, and the WAL's index (`-shm`) opened
-//! read-only. Without a `-shm` file, an ordinary read-only connection would create one, and a
-//! `-wal`, and leave both behind: the file is then immutable for us, and what is only in its WAL is
-//! not looked at.
+//! Nobody has the file open: on an *overlay*, without any lock. There a hot journal is rolled back
+//! and a WAL is read as the next program would do it, and whatever that writes stays in memory; at
+//! the end it is seen whether somebody wrote meanwhile. Somebody has: with SQLite's own locks, and
+//! the WAL's index (`-shm`) opened read-only. A WAL without a `-shm` file is of a program that keeps
+//! the index to itself: that is an overlay, too.
 //!
 //! # Invariants
-//! - Page 1 decides about the way of opening, as an immutable connection sees it.
+//! - Of a file in use, page 1 decides about the way of opening, as an immutable connection sees it.
 //! - A statement keeps its snapshot no longer than `HOLD_TIME_*`: writers of a rollback-journal
 //!   database wait for readers, and a WAL cannot start anew while one reads.
 //!
 //! # Not here
 //! - The checks → `checks.rs`.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use engine::{Cipher, Encryption, Untouched};
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::Options;
 use crate::checks;
 use crate::clock::Budget;
 use crate::error::{Error, Result, sqlite};
 use crate::header::{Header, version_text};
-use crate::outside::{Outside, Stamp};
+use crate::opening::{how, open, why_closed};
+use crate::outside::Outside;
 use crate::page::{Malformed, Page};
 use crate::report::{About, Log};
-use crate::schema::{self, Table};
+use crate::schema::{self, Schema, Table};
+use crate::settings::ConnectionSettings;
 use crate::tree::{Random, Sample};
+use crate::trouble::Trouble;
+use crate::workload::Workload;
 
 /// How long one statement may keep a rollback-journal database's writers waiting.
 const HOLD_TIME_ROLLBACK: Duration = Duration::from_millis(250);
 /// How long one statement may keep a WAL from starting anew.
 const HOLD_TIME_WAL: Duration = Duration::from_secs(2);
-/// How long we wait for somebody else's lock.
-const BUSY_TIME: Duration = Duration::from_millis(250);
 /// Of the budget, for samples of the trees.
 const SAMPLE_SHARE: u32 = 4;
 /// Random ways into each tree: first for all, then for the larger.
@@ -47,29 +49,29 @@ const WAYS_MAX: usize = 128;
 /// Ways in one transaction.
 const WAYS_AT_ONCE: usize = 16;
 
-/// Why a check ended early.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
-}
-
 /// The open file.
 pub(crate) struct Subject {
     pub(crate) db: Connection,
+    pub(crate) encryption: Encryption,
     pub(crate) cipher: Option<Cipher>,
     pub(crate) how: Untouched,
     pub(crate) outside: Outside,
     pub(crate) header: Header,
-    pub(crate) tables: Vec<Table>,
+    pub(crate) schema: Schema,
     /// By root page; those for which there was time.
     pub(crate) samples: BTreeMap<u32, Sample>,
+    /// Modules of virtual tables that this SQLite has.
+    pub(crate) modules: BTreeSet<String>,
+    /// Collations that it has not, and that order by bytes here.
+    pub(crate) stand_ins: BTreeSet<String>,
+    /// Pages of trees that were read.
+    pub(crate) pages_read: RefCell<HashSet<u32>>,
     /// Pages that the samples could not read.
     pub(crate) broken: Vec<(u32, Trouble)>,
     pub(crate) budget: Budget,
     pub(crate) queries: Vec<String>,
+    pub(crate) workload: Option<Workload>,
+    pub(crate) settings: Option<ConnectionSettings>,
 }
 
 impl Subject {
@@ -81,52 +83,72 @@ impl Subject {
         budget: &Budget,
         log: &mut Log,
     ) -> Result<Result<Self, About>> {
-        if let Some(why) = why_closed(&outside) {
+        if let Some(why) = why_closed(&outside, budget) {
             log.skip("the content", why);
             return Ok(Err(About::of(&outside)));
         }
-        let (mut db, cipher) = open(&outside, encryption, Untouched::Immutable, budget)?;
-        let mut header = read_header(&db);
-        // A checkpoint that was cut short leaves a main file that cannot be read without its WAL.
-        let is_wal = match (&header, &outside.header) {
-            (Ok(header), _) | (Err(_), Some(header)) => header.is_wal,
-            (Err(_), None) => outside.has_wal_content(),
+        let how = if outside.may_be_in_use() {
+            let (db, _) = open(&outside, encryption, Untouched::Immutable, budget)?;
+            let is_wal = read_header(&db).ok().or_else(|| outside.header.clone());
+            how(&outside, is_wal.map_or(outside.has_wal_content(), |header| header.is_wal))
+        } else {
+            Untouched::Overlay
         };
-        let how = how(&outside, is_wal);
-        if how == Untouched::Shared {
-            drop(db);
-            db = open(&outside, encryption, how, budget)?.0;
-            header = read_header(&db);
-        }
+        let (db, cipher) = open(&outside, encryption, how, budget)?;
+        let header = read_header(&db);
         let header = match header {
             Ok(header) => header,
             Err(trouble) => {
-                checks::unreadable(&trouble, how == Untouched::Immutable, &outside, log);
+                checks::unreadable(&trouble, &outside, log);
                 return Ok(Err(About { cipher: Some(cipher_name(cipher)), ..About::of(&outside) }));
             }
         };
         let mut subject = Self {
             db,
+            encryption: encryption.clone(),
             cipher,
             how,
             outside,
             header,
-            tables: Vec::new(),
+            schema: Schema::default(),
             samples: BTreeMap::new(),
+            modules: BTreeSet::new(),
+            stand_ins: BTreeSet::new(),
+            pages_read: RefCell::default(),
             broken: Vec::new(),
             budget: budget.clone(),
             queries: options.queries.clone(),
+            workload: options.workload.clone(),
+            settings: options.settings.clone(),
         };
-        match schema::read(&subject.db) {
-            Ok(tables) => subject.tables = tables,
-            Err(error) => checks::schema_unreadable(&error, log),
+        match schema::read(&subject.db, budget) {
+            Ok(schema) => subject.schema = schema,
+            Err(error) => checks::schema_unreadable(&error.into(), &subject.outside, log),
         }
+        if subject.schema.unread_count > 0 {
+            let (unread, read) = (subject.schema.unread_count, subject.schema.tables.len());
+            log.skip(format!("{unread} of {} tables", unread + read), checks::TIME);
+        }
+        subject.look_what_is_unknown().map_err(sqlite("collations and modules"))?;
         for sql in &subject.queries {
-            let prepared = subject.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}"));
+            // Alone first: its error then has the query as it was given.
+            let prepared = subject.db.prepare(sql);
+            let prepared = prepared.and_then(|_| subject.db.prepare(&format!("EXPLAIN {sql}")));
             prepared.map_err(|source| Error::InvalidQuery { sql: sql.clone(), source })?;
         }
         subject.sample(log);
         Ok(Ok(subject))
+    }
+
+    /// Sees what the file uses and this SQLite has not.
+    fn look_what_is_unknown(&mut self) -> rusqlite::Result<()> {
+        // The file's own connection has stand-ins already.
+        let plain = Connection::open_in_memory()?;
+        self.modules = names(&plain, MODULES)?;
+        let collations = names(&plain, COLLATIONS)?;
+        self.stand_ins = self.schema.collations();
+        self.stand_ins.retain(|name| !collations.contains(&name.to_ascii_lowercase()));
+        Ok(())
     }
 
     /// One page's bytes.
@@ -139,6 +161,7 @@ impl Subject {
     pub(crate) fn page(&self, number: u32) -> Result<Page, Trouble> {
         let usable = self.header.page_size - u32::from(self.header.reserved_size);
         let bytes = self.bytes(number)?;
+        self.pages_read.borrow_mut().insert(number);
         Ok(Page::parse(number, bytes, usable.try_into().expect("pages are small"))?)
     }
 
@@ -146,13 +169,21 @@ impl Subject {
     /// Returns that time.
     pub(crate) fn allow(&self, wish: Duration) -> Duration {
         let hold = match self.how {
-            Untouched::Immutable => Duration::MAX,
+            Untouched::Immutable | Untouched::Overlay => Duration::MAX,
             Untouched::Shared if self.header.is_wal => HOLD_TIME_WAL,
             Untouched::Shared => HOLD_TIME_ROLLBACK,
         };
         let time = wish.min(hold).min(self.budget.left());
         self.budget.limit(time);
         time
+    }
+
+    /// Runs a statement that writes, to memory: on an overlay.
+    pub(crate) fn write(&self, sql: &str) -> Result<(), Trouble> {
+        self.db.execute_batch("PRAGMA query_only = OFF")?;
+        let written = self.db.execute_batch(sql);
+        self.db.execute_batch("PRAGMA query_only = ON")?;
+        Ok(written?)
     }
 
     /// All rows of a query, which is a short one.
@@ -179,7 +210,7 @@ impl Subject {
 
     /// Tables of the user's own, not of SQLite's or of a virtual table's.
     pub(crate) fn user_tables(&self) -> impl Iterator<Item = &Table> {
-        self.tables.iter().filter(|table| !table.is_internal)
+        self.schema.tables.iter().filter(|table| !table.is_internal)
     }
 
     /// What is known of a tree that a sample reached.
@@ -200,10 +231,11 @@ impl Subject {
         about.indexes_count = Some(self.user_tables().map(|table| table.indexes.len()).sum());
         about.opened = Some(match self.how {
             Untouched::Immutable => "immutable",
+            Untouched::Overlay => "overlay",
             Untouched::Shared => "shared",
         });
-        about.changed = Stamp::of(&self.outside.path).ok() != Some(self.outside.stamp);
-        if about.changed && self.how == Untouched::Immutable {
+        about.changed = self.outside.has_changed();
+        if about.changed && self.how == Untouched::Overlay {
             // Read without locks while somebody wrote: what looks broken may be half of each.
             log.forget_faults();
             log.skip("integrity", "somebody wrote to the file meanwhile: run it again");
@@ -211,14 +243,9 @@ impl Subject {
         about
     }
 
-    /// The file's WAL has content that is not looked at: only its main part is.
-    pub(crate) fn lacks_wal(&self) -> bool {
-        self.how == Untouched::Immutable && self.header.is_wal && self.outside.has_wal_content()
-    }
-
     /// Trees in two rounds, so that none of many is left out for the sake of one.
     fn sample(&mut self, log: &mut Log) {
-        let roots: Vec<u32> = self.tables.iter().flat_map(Table::roots).collect();
+        let roots: Vec<u32> = self.schema.tables.iter().flat_map(Table::roots).collect();
         let end = self.budget.elapsed() + self.budget.left() / SAMPLE_SHARE;
         let mut random = Random::of(0);
         for ways in [WAYS_FIRST, WAYS_MAX] {
@@ -299,80 +326,11 @@ impl About {
     }
 }
 
-impl Trouble {
-    /// The time was over.
-    pub(crate) fn is_time(&self) -> bool {
-        self.code() == Some(ErrorCode::OperationInterrupted)
-    }
+const COLLATIONS: &str = "SELECT lower(name) FROM pragma_collation_list";
+const MODULES: &str = "SELECT lower(name) FROM pragma_module_list";
 
-    /// Somebody else's lock.
-    pub(crate) fn is_busy(&self) -> bool {
-        matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-    }
-
-    /// The file is broken, or a page of it does not decrypt.
-    pub(crate) fn is_fault(&self) -> bool {
-        let faults =
-            [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase, ErrorCode::SystemIoFailure];
-        match self {
-            Self::Malformed(_) => true,
-            Self::Sqlite(_) => self.code().is_some_and(|code| faults.contains(&code)),
-        }
-    }
-
-    fn code(&self) -> Option<ErrorCode> {
-        match self {
-            Self::Malformed(_) => None,
-            Self::Sqlite(error) => error.sqlite_error_code(),
-        }
-    }
-}
-
-/// Why the content is not looked at, if it is not.
-fn why_closed(outside: &Outside) -> Option<&'static str> {
-    if outside.stamp.bytes == 0 {
-        return Some("the file is empty");
-    }
-    outside.is_hot.then_some("an unfinished transaction must be rolled back first")
-}
-
-fn how(outside: &Outside, is_wal: bool) -> Untouched {
-    if is_wal {
-        let is_served = outside.has_shm && outside.wal.is_some();
-        if is_served { Untouched::Shared } else { Untouched::Immutable }
-    } else if outside.may_be_in_use() {
-        Untouched::Shared
-    } else {
-        Untouched::Immutable
-    }
-}
-
-fn open(
-    outside: &Outside,
-    encryption: &Encryption,
-    how: Untouched,
-    budget: &Budget,
-) -> Result<(Connection, Option<Cipher>)> {
-    let is_keyed = !matches!(encryption, Encryption::None);
-    let opened = engine::open_untouched(&outside.path, encryption, how);
-    let (mut db, cipher) = opened.map_err(|error| match error {
-        engine::Error::WrongKey { path } if !is_keyed => Error::NotADatabase(path),
-        engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. } => {
-            Error::WrongKey(error)
-        }
-        error => Error::Engine(error),
-    })?;
-    set_up(&mut db, budget).map_err(sqlite("settings"))?;
-    Ok((db, cipher))
-}
-
-/// Nothing of the file may make us do anything: functions in its schema are not trusted.
-fn set_up(db: &mut Connection, budget: &Budget) -> rusqlite::Result<()> {
-    db.busy_timeout(BUSY_TIME)?;
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    db.execute_batch("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0")?;
-    budget.guard(db)
+fn names(db: &Connection, sql: &str) -> rusqlite::Result<BTreeSet<String>> {
+    db.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
 fn read_header(db: &Connection) -> Result<Header, Trouble> {
@@ -386,6 +344,6 @@ fn read_page(db: &Connection, number: u32) -> rusqlite::Result<Option<Vec<u8>>> 
     statement.query_row([number], |row| row.get(0)).optional()
 }
 
-fn cipher_name(cipher: Option<Cipher>) -> &'static str {
+pub(crate) fn cipher_name(cipher: Option<Cipher>) -> &'static str {
     cipher.map_or("none", Cipher::name)
 }

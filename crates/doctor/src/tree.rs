@@ -12,7 +12,7 @@
 use crate::figure::float;
 use crate::page::{Kind, Malformed, Page};
 use crate::record::{Field, fields};
-use crate::subject::Trouble;
+use crate::trouble::Trouble;
 
 /// SQLite's own limit (`BTCURSOR_MAX_DEPTH`).
 const DEPTH_MAX: usize = 20;

@@ -5,9 +5,14 @@
 //! - The files are read and closed before a connection of this process has them open: closing a
 //!   descriptor drops the process's own locks.
 
-use std::fs::File;
+use std::collections::HashSet;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::OFlags;
 
 use crate::header::u32_at;
 
@@ -22,6 +27,7 @@ const INDEX_SIZE: usize = 136;
 #[derive(Clone, Debug)]
 pub(crate) struct Wal {
     pub(crate) bytes: u64,
+    pub(crate) modified: Option<SystemTime>,
     /// Of the pages in it; `None` while it is empty.
     pub(crate) page_size: Option<u32>,
 }
@@ -29,12 +35,47 @@ pub(crate) struct Wal {
 impl Wal {
     pub(crate) fn of(database: &Path) -> Option<Self> {
         let path = beside(database, "-wal");
-        let bytes = path.metadata().ok()?.len();
+        let metadata = path.metadata().ok().filter(Metadata::is_file)?;
         let header = read_start(&path, 32).unwrap_or_default();
         let is_wal = u32_at(&header, 0).is_some_and(|magic| magic & !1 == 0x377f_0682);
         let page_size = u32_at(&header, 8).filter(|_| is_wal);
-        Some(Self { bytes, page_size })
+        let (bytes, modified) = (metadata.len(), metadata.modified().ok());
+        Some(Self { bytes, modified, page_size })
     }
+}
+
+/// Frames that are looked at: of a WAL of 16 GB, at the usual size of a page.
+const FRAMES_MAX: usize = 1 << 22;
+const HEADER_SIZE: u64 = 32;
+const FRAME_HEADER_SIZE: usize = 24;
+
+/// What the WAL beside a database has committed: how many pages the database then had, and which of
+/// them are in the WAL. `None` if it has committed nothing.
+pub(crate) fn committed(database: &Path) -> Option<(u32, HashSet<u32>)> {
+    let file = open_regular(&beside(database, "-wal"))?;
+    let read = |offset: u64| {
+        let mut bytes = [0; FRAME_HEADER_SIZE];
+        file.read_exact_at(&mut bytes, offset).ok()?;
+        Some(bytes)
+    };
+    let header = read(0)?;
+    let salts = |bytes: &[u8], at: usize| Some((u32_at(bytes, at)?, u32_at(bytes, at + 4)?));
+    let (page_size, own) = (u32_at(&header, 8)?, salts(&header, 16)?);
+    let frame_size = u64::try_from(FRAME_HEADER_SIZE).ok()? + u64::from(page_size);
+    let (mut found, mut pages, mut pending) = (None, HashSet::new(), Vec::new());
+    for index in 0..FRAMES_MAX {
+        let index = u64::try_from(index).ok()?;
+        let offset = HEADER_SIZE + index * frame_size;
+        // Behind the last frame are those of the WAL's last life, with other salts.
+        let Some(frame) = read(offset).filter(|frame| salts(frame, 8) == Some(own)) else { break };
+        pending.push(u32_at(&frame, 0)?);
+        let committed = u32_at(&frame, 4)?;
+        if committed > 0 {
+            pages.extend(pending.drain(..));
+            found = Some(committed);
+        }
+    }
+    Some((found?, pages))
 }
 
 /// What a `-shm` file says.
@@ -85,10 +126,17 @@ pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
-/// Up to so many bytes from the start of a file.
+/// Up to so many bytes from the start of a regular file. Of a pipe, whose opening would wait for a
+/// writer, nothing.
 pub(crate) fn read_start(path: &Path, size: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(size);
     let limit = u64::try_from(size).unwrap_or(u64::MAX);
-    File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+    open_regular(path)?.take(limit).read_to_end(&mut bytes).ok()?;
     Some(bytes)
+}
+
+fn open_regular(path: &Path) -> Option<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    file.metadata().ok()?.is_file().then_some(file)
 }

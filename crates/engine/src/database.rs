@@ -20,6 +20,7 @@ mod maintain;
 mod options;
 mod recover;
 mod repair;
+mod rewrite;
 mod scrub;
 mod shrink;
 mod wal;

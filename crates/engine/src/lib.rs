@@ -96,7 +96,9 @@ pub use key::{Key, Passphrase};
 pub use maintenance::{Maintained, MaintenanceStats};
 pub use migrate::Migration;
 pub use mount::file_system;
-pub use open::{Encryption, Untouched, open_connection, open_untouched};
+pub use open::{
+    Encryption, RecoverySource, Untouched, open_connection, open_for_recovery, open_untouched,
+};
 pub use profile::{Pragma, Profile, Scope};
 pub use repair::damaged_path;
 pub use scratch::{ScratchFolder, remove_scratch_folders};

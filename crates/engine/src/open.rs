@@ -18,8 +18,10 @@
 //!   takes the name (`swap.rs`).
 //!
 //! # Not here
-//! - What a writer's connection needs besides → `open/writable.rs`. Migrations → `migrate.rs`. Many files → `databases.rs`.
+//! - What a writer's connection needs besides → `open/writable.rs`. A file that is damaged →
+//!   `open/recovery.rs`. Migrations → `migrate.rs`. Many files → `databases.rs`.
 
+mod recovery;
 mod writable;
 
 use std::path::Path;
@@ -34,6 +36,7 @@ use crate::error::{Error, Result, io, sqlite};
 use crate::key::{Key, Passphrase};
 use crate::profile::{self, Profile, Target};
 use crate::swap::{DirectoryLock, is_busy, sync_directory};
+pub use recovery::{RecoverySource, open_for_recovery};
 pub(crate) use writable::{
     LeftWal, Writable, check_writable, copy_wal, move_left_wal, open_writable,
 };
@@ -155,28 +158,71 @@ pub enum Untouched {
     /// not written, which needs that it is there. (Connections of one process share the index: where
     /// another of them has it open for writing, this one's read mark is in it, too.)
     Shared,
+    /// Where a writer would find them: a hot journal is rolled back, a WAL is read, and whatever is
+    /// written stays in memory until the connection is closed, up to 512 MiB (`SQLITE_FULL`). Takes
+    /// no locks; nobody may write to the file meanwhile.
+    Overlay,
 }
 
-/// Opens one connection that creates, writes and deletes nothing, for looking at files that are in
-/// use: no profile, no recovery of a WAL or a journal. Returns the cipher in use.
+/// Opens one connection that creates, writes and deletes nothing on the disk, for looking at files:
+/// with no profile. Returns the cipher in use.
 ///
 /// Of a key that only the WAL could prove (see the header of this file), it says
-/// [`Error::WrongKey`].
+/// [`Error::WrongKey`], but for [`Untouched::Overlay`].
 pub fn open_untouched(
     path: &Path,
     encryption: &Encryption,
     how: Untouched,
 ) -> Result<(Connection, Option<Cipher>)> {
-    let cipher = find_cipher_of_page_1(path, encryption)?;
-    let uri = match how {
-        Untouched::Immutable => uri(path, "immutable=1"),
-        Untouched::Shared => uri(path, "readonly_shm=1"),
+    let parameter = match how {
+        Untouched::Immutable => "immutable=1",
+        Untouched::Shared => "readonly_shm=1",
+        Untouched::Overlay => return open_overlay(path, encryption),
     };
+    let cipher = find_cipher_of_page_1(path, encryption)?;
+    let uri = uri(path.as_os_str().as_encoded_bytes(), parameter);
     let connection = Connection::open_with_flags(uri, PROBE_FLAGS).map_err(sqlite("open"))?;
     if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
         unlock(&connection, secret, cipher).map_err(sqlite("key"))?;
     }
     Ok((connection, cipher))
+}
+
+/// Where page 1 of the main file does not prove the key, the recovered one may: a kill in the middle
+/// of a write can tear it. On an overlay, a wrong key does no harm.
+fn open_overlay(path: &Path, encryption: &Encryption) -> Result<(Connection, Option<Cipher>)> {
+    let path = path.canonicalize().map_err(io(path))?;
+    match (find_cipher_of_page_1(&path, encryption), encryption.secret()) {
+        (Ok(cipher), secret) => {
+            let secret = secret.zip(cipher).map(|((secret, _), cipher)| (secret, cipher));
+            Ok((connect_overlay(&path, secret)?, cipher))
+        }
+        (Err(Error::WrongKey { path }), Some((secret, named))) => {
+            for cipher in candidates(named.as_ref()) {
+                let db = connect_overlay(&path, Some((secret, *cipher)))?;
+                if db.query_row("PRAGMA schema_version", [], |_| Ok(())).is_ok() {
+                    return Ok((db, Some(*cipher)));
+                }
+            }
+            Err(Error::WrongKey { path })
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+fn connect_overlay(path: &Path, secret: Option<(Secret<'_>, Cipher)>) -> Result<Connection> {
+    let (name, vfs) = sqlite3mc_sys::overlay(path).map_err(sqlite("overlay"))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let uri = uri(&name, &format!("vfs={vfs}"));
+    let db = Connection::open_with_flags(uri, flags).map_err(sqlite("open"))?;
+    db.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(sqlite("open"))?;
+    db.pragma_update(None, "temp_store", "MEMORY").map_err(sqlite("open"))?;
+    if let Some((secret, cipher)) = secret {
+        unlock(&db, secret, cipher).map_err(sqlite("key"))?;
+    }
+    Ok(db)
 }
 
 /// Opens one connection whose cipher is known and whose key has been proven, as for a further
@@ -308,7 +354,7 @@ fn find_cipher_of_page_1(path: &Path, encryption: &Encryption) -> Result<Option<
 
 /// Does this key open page 1? Reads nothing but the main file (see the header of this file).
 fn opens(path: &Path, secret: Option<(Secret<'_>, Cipher)>) -> Result<bool> {
-    let uri = uri(path, "immutable=1");
+    let uri = uri(path.as_os_str().as_encoded_bytes(), "immutable=1");
     let probe = Connection::open_with_flags(uri, PROBE_FLAGS).map_err(sqlite("open"))?;
     if let Some((secret, cipher)) = secret {
         unlock(&probe, secret, cipher).map_err(sqlite("key"))?;
@@ -370,11 +416,11 @@ fn has_no_pages(connection: &Connection) -> Result<bool> {
     Ok(pages == 0)
 }
 
-fn uri(path: &Path, parameter: &str) -> String {
+fn uri(name: &[u8], parameter: &str) -> String {
     use std::fmt::Write;
 
     let mut uri = String::from("file:");
-    for &byte in path.as_os_str().as_encoded_bytes() {
+    for &byte in name {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
                 uri.push(byte.into());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use doctor::Options;
+use doctor::{Options, Workload};
 use engine::Encryption;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -45,4 +45,28 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let whole = fs::read(&path).expect("the file");
     let wal = fs::read(folder.path().join("a.db-wal")).expect("its WAL");
     vec![alone, [&pages(&whole), &whole[..], &wal].concat()]
+}
+
+/// A program's log, as `warren doctor --queries` takes it.
+pub(crate) fn logs(bytes: &[u8]) {
+    let mut workload = Workload::default();
+    workload.read(bytes).expect("bytes in memory can be read");
+    let mut again = workload.clone();
+    again.read(bytes).expect("bytes in memory can be read");
+    assert_eq!(workload.is_empty(), again.is_empty(), "a log twice has no other statements");
+}
+
+pub(crate) fn log_seeds() -> Vec<Vec<u8>> {
+    [
+        "SELECT * FROM t WHERE a = 1\nWITH x AS (\nSELECT 'a;\n') SELECT * FROM x;\nPRAGMA y;\n",
+        "SELECT 1 WHERE a IN (1, x'ff', \"b\"); -- 3000 ns\n",
+        "DEBUG (0.002) SELECT \"a\" FROM \"t\" WHERE x = 'y'; args=('y',); alias=default\n",
+        "INFO sqlalchemy.engine.Engine SELECT a\nFROM t\nINFO sqlalchemy.engine.Engine \
+         [generated in 0.1s] ('a', 1, None)\n",
+        "INFO:sqlalchemy.engine:INSERT INTO t VALUES (?)\nINFO:sqlalchemy.engine:[cached since 1s] \
+         [('a',)  ... displaying 10 of 1000 total bound parameter sets ...  ('b',)]\n",
+        "  \x1b[1mUser Load (0.2ms)\x1b[0m  SELECT * FROM u WHERE id = ?  [[\"id\", 1], [\"n\", nil]]\n",
+    ]
+    .map(|log| log.as_bytes().to_vec())
+    .to_vec()
 }

@@ -58,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "actual-records", run: budget::records, seeds: budget::record_seeds },
     Target { name: "actual-archives", run: budget::archives, seeds: budget::archive_seeds },
     Target { name: "databases", run: database::doctor, seeds: database::seeds },
+    Target { name: "logs", run: database::logs, seeds: database::log_seeds },
 ];
 
 /// The one with this name.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use crdt::{
     Action, Cell, Change, Collation, ColumnDeclaration, Declaration, DefaultValue,
-    IndexDeclaration, Large, Node, Reference, SealKey, Timestamp, Value, sealed_with,
+    IndexDeclaration, Large, LeftOut, Node, Reference, SealKey, Timestamp, Value, sealed_with,
 };
 use replica::Phrase;
 use zeroize::Zeroizing;
@@ -83,8 +83,9 @@ pub(crate) fn changes() -> Vec<Change> {
         Value::Blob(vec![1, 0]),
         Value::text(b"\xff"),
         Value::Large(Large::of(&Value::Blob(part.clone())).expect("it has bytes")),
+        Value::Erased,
     ];
-    let columns = ["room", "days", "who", "active", "note", "raw", "large"];
+    let columns = ["room", "days", "who", "active", "note", "raw", "large", "erased"];
     let mut cells: Vec<_> =
         columns.into_iter().zip(values).map(|(column, value)| Cell::new(column, value)).collect();
     cells[1].replaced = Some(timestamp(1, 1));
@@ -99,6 +100,7 @@ pub(crate) fn changes() -> Vec<Change> {
         },
         Change::Delete { table: table(), key: key(), seen },
         Change::Part { bytes: part },
+        Change::Erased,
         Change::Schema { table: "other".into(), declaration: declaration() },
         Change::Schema { table: "room".into(), declaration: declaration() },
     ]
@@ -137,6 +139,7 @@ fn declaration() -> Declaration {
         key: vec![0],
         indexes: vec![index],
         references: vec![reference],
+        left_out: vec![LeftOut { is_view: true, name: "free".into() }],
         ..Declaration::default()
     }
 }

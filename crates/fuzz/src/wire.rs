@@ -4,7 +4,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use protocol::{
     AccountRequest, AccountResponse, Claim, ClientList, ClientRequest, ClientResponse,
-    EncryptRequest, ErrorResponse, EventReader, Finding, Fingerprint, Message, Part,
+    EncryptRequest, EraseRequest, ErrorResponse, EventReader, Finding, Fingerprint, Message, Part,
     PasswordRequest, PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
     VaultState,
 };
@@ -16,7 +16,7 @@ use crate::stored;
 
 pub(crate) fn protobuf(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
-    match kind % 10 {
+    match kind % 11 {
         0 => decoded::<PushRequest>(bytes),
         1 => decoded::<PushResponse>(bytes),
         2 => decoded::<PullResponse>(bytes),
@@ -26,7 +26,8 @@ pub(crate) fn protobuf(bytes: &[u8]) {
         6 => decoded::<ClientRequest>(bytes),
         7 => decoded::<PasswordRequest>(bytes),
         8 => decoded::<ClientResponse>(bytes),
-        _ => decoded::<EncryptRequest>(bytes),
+        9 => decoded::<EncryptRequest>(bytes),
+        _ => decoded::<EraseRequest>(bytes),
     }
 }
 
@@ -39,7 +40,7 @@ fn decoded<M: prost::Message + Default + PartialEq>(bytes: &[u8]) {
 
 pub(crate) fn json(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
-    match kind % 13 {
+    match kind % 14 {
         0 => parsed::<PushRequest>(bytes),
         1 => parsed::<PushResponse>(bytes),
         2 => parsed::<PullResponse>(bytes),
@@ -52,6 +53,7 @@ pub(crate) fn json(bytes: &[u8]) {
         9 => parsed::<EncryptRequest>(bytes),
         10 => parsed::<AccountRequest>(bytes),
         11 => parsed::<ErrorResponse>(bytes),
+        12 => parsed::<EraseRequest>(bytes),
         _ => parsed::<AccountResponse>(bytes),
     }
 }

@@ -53,7 +53,7 @@ targets! {
     phrases: "phrases", protobuf: "protobuf", json: "json", pages: "pages", events: "events",
     messages: "messages", answers: "answers", sync_requests: "actual-sync",
     tries: "actual-tries", records: "actual-records", archives: "actual-archives",
-    databases: "databases",
+    databases: "databases", logs: "logs",
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub use reconcile::{Found, Item, Nonsense, Reconcile};
 pub use round::{Device, Outcome, Pulled, Pushed, Round, Step};
 pub use wire::{
     AccountRequest, AccountResponse, Claim, Client, ClientList, ClientRequest, ClientResponse,
-    ContentForm, EncryptRequest, Finding, Fingerprint, Message, Part, PasswordRequest,
-    PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+    ContentForm, EncryptRequest, EraseRequest, Erasure, Finding, Fingerprint, Message, Part,
+    PasswordRequest, PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
 };
 
 /// Messages that one request or answer carries at most, unless the server is told otherwise.

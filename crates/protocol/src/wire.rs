@@ -4,6 +4,7 @@
 //! - Field names and tags are those of `proto/warren.proto`; a test compares them.
 //! - A decoded type is not yet checked: [`Message`] becomes a [`crdt::Message`] in one place, here.
 
+mod erase;
 mod reconcile;
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use crdt::{ParseTimestampError, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use self::erase::{EraseRequest, Erasure};
 pub use self::reconcile::{Claim, Finding, Part, ReconcileRequest, ReconcileResponse};
 
 /// One message on the wire.
@@ -72,13 +74,13 @@ pub struct PushRequest {
     pub after: Option<u64>,
 }
 
-/// The answer to a [`PushRequest`]: everything in it is durable.
+/// The answer to a [`PushRequest`] or an [`EraseRequest`]: everything in it is durable.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct PushResponse {
-    /// Messages that were new.
+    /// Messages that were new, or got another content.
     #[prost(uint64, tag = "1")]
     pub stored: u64,
-    /// Messages that the vault had already.
+    /// Messages that the vault had already, with this content.
     #[prost(uint64, tag = "2")]
     pub known: u64,
     /// The newest arrival number; those of this request end here, without gaps.
@@ -338,7 +340,7 @@ macro_rules! redacted_debug {
         }
     )*};
 }
-redacted_debug!(AccountRequest, PasswordRequest, ClientRequest, ClientResponse);
+redacted_debug!(AccountRequest, PasswordRequest, ClientRequest, ClientResponse, EraseRequest);
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,6 @@
 //! Errors as JavaScript has them: an `Error` with a `code`.
 
 use js_sys::{Error, Reflect};
-use rusqlite::ErrorCode;
 use sqlite_wasm_vfs::sahpool::OpfsSAHError;
 use wasm_bindgen::JsValue;
 
@@ -31,28 +30,13 @@ impl From<Failure> for JsValue {
 
 impl From<replica::Error> for Failure {
     fn from(error: replica::Error) -> Self {
-        match error {
-            replica::Error::Sqlite(source) => source.into(),
-            other => Self::new(other.code(), other.to_string()),
-        }
+        Self::new(error.code(), error.to_string())
     }
 }
 
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
-        let code = match error.sqlite_error_code() {
-            Some(ErrorCode::ConstraintViolation) => "constraint",
-            Some(ErrorCode::DiskFull) => "storage_full",
-            Some(ErrorCode::NotADatabase) => "wrong_key",
-            Some(ErrorCode::SystemIoFailure) => "storage_failed",
-            Some(ErrorCode::DatabaseCorrupt) => "damaged",
-            _ => "sqlite",
-        };
-        let message = match &error {
-            rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
-            other => other.to_string(),
-        };
-        Self::new(code, message)
+        replica::Error::from(error).into()
     }
 }
 

@@ -24,6 +24,17 @@ pub(crate) fn read(values: &Array) -> Result<Vec<Parameter>> {
     values.iter().map(|value| one(&value).map(Parameter)).collect()
 }
 
+/// A value of a cell.
+pub(crate) fn value(value: &JsValue) -> Result<replica::Value> {
+    Ok(match one(value)? {
+        Value::Null => replica::Value::Null,
+        Value::Integer(integer) => replica::Value::Integer(integer),
+        Value::Real(real) => replica::Value::Real(real),
+        Value::Text(text) => replica::Value::Text(text),
+        Value::Blob(blob) => replica::Value::Blob(blob),
+    })
+}
+
 fn one(value: &JsValue) -> Result<Value> {
     if value.is_null() {
         return Ok(Value::Null);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use js_sys::{Array, Date, Function, Uint8Array};
 use protocol::{ClientList, ClientRequest};
-use replica::{Phrase, Progress, Receipt, Replica, SyncOptions};
+use replica::{CellEdit, Phrase, Progress, Receipt, Replica, SyncOptions};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::params_from_iter;
 use serde_json::Value;
@@ -229,6 +229,21 @@ impl WasmReplica {
         Ok(Receipt::of(&replica.status()?, &list).to_json(&list).to_string())
     }
 
+    /// Writes one cell by somebody who says what they saw in it; returns what became of it.
+    pub fn edit(
+        &self,
+        table: &str,
+        key: &Array,
+        column: &str,
+        value: &JsValue,
+        seen: &JsValue,
+    ) -> Result<String> {
+        let key: Vec<_> = key.iter().map(|part| parameters::value(&part)).collect::<Result<_>>()?;
+        let (value, seen) = (parameters::value(value)?, parameters::value(seen)?);
+        let edit = CellEdit { table, key: &key, column, value, seen };
+        Ok(self.opened()?.replica.edit(&edit, now_ms())?.name().to_owned())
+    }
+
     /// Every change of a row until the last sync.
     #[expect(clippy::needless_pass_by_value, reason = "wasm-bindgen's signature")]
     pub fn history(&self, table: &str, key: Vec<String>) -> Result<String> {
@@ -253,6 +268,36 @@ impl WasmReplica {
     /// Writes a lost edit into its table again.
     pub fn restore(&self, id: &str) -> Result<()> {
         self.opened()?.replica.restore(id, now_ms())?;
+        Ok(())
+    }
+
+    /// Makes history of what was written since the last sync.
+    pub fn record(&self) -> Result<()> {
+        Ok(self.opened()?.replica.record(now_ms())?)
+    }
+
+    /// The rows of a table that were deleted last.
+    pub fn deleted(&self, table: &str, count_max: u32) -> Result<String> {
+        let rows = self.opened()?.replica.deleted_rows(table, count_max as usize, now_ms())?;
+        Ok(rows.iter().map(replica::DeletedRow::to_json).collect::<Value>().to_string())
+    }
+
+    /// The rows that are held back.
+    pub fn held(&self) -> Result<String> {
+        let rows = self.opened()?.replica.held_rows()?;
+        Ok(rows.iter().map(replica::HeldRow::to_json).collect::<Value>().to_string())
+    }
+
+    /// Shows a row that is held back with another value in one column.
+    pub fn give(&self, id: &str, column: &str, value: &str) -> Result<()> {
+        self.opened()?.replica.give(id, column, value, now_ms())?;
+        Ok(())
+    }
+
+    /// Deletes a row that is held back, on all devices.
+    #[wasm_bindgen(js_name = letGo)]
+    pub fn let_go(&self, id: &str) -> Result<()> {
+        self.opened()?.replica.let_go(id, now_ms())?;
         Ok(())
     }
 
@@ -285,6 +330,27 @@ impl WasmReplica {
     /// Replaces the database by a file, if that opens.
     pub fn import(&self, file: &Uint8Array) -> Result<()> {
         self.reopening(|storage| storage.import(&file.to_vec()))
+    }
+
+    /// Whether the file has a key.
+    #[wasm_bindgen(js_name = isEncrypted)]
+    pub fn is_encrypted(&self) -> bool {
+        self.storage.is_encrypted()
+    }
+
+    /// Whether this is the file's key, or it has none where there is none.
+    #[wasm_bindgen(js_name = hasKey)]
+    pub fn has_key(&self, key: &JsValue) -> Result<bool> {
+        Ok(self.storage.has_key(read_key(key)?.as_ref()))
+    }
+
+    /// Encrypts the file with another key, or with none, if `from` is the one that it has.
+    pub fn rekey(&self, from: &JsValue, to: &JsValue) -> Result<()> {
+        let (from, to) = (read_key(from)?, read_key(to)?);
+        if !self.storage.has_key(from.as_ref()) {
+            return Err(Failure::new("wrong_key", "this is not the key of the file"));
+        }
+        self.reopening(|storage| storage.rekey(to))
     }
 
     /// Gives the file free.

@@ -2,7 +2,12 @@
 //!
 //! A pool has a directory of its own, so that databases do not wait for each other. Besides the
 //! database it holds one small file: the database's identity, which no copy takes along.
+//!
+//! # Invariants
+//! - Whatever replaces the database is whole, and opens, before the database is removed; and a worker
+//!   that finds none puts it there. So one that ends at any moment leaves the one or the other.
 
+use std::cell::RefCell;
 use std::fmt::Write;
 
 use rsqlite_vfs::VfsFilesManager;
@@ -24,6 +29,7 @@ const ARRIVED: &str = "arrived";
 const FILES_COUNT: usize = 6;
 
 /// What opens a file.
+#[derive(PartialEq, Eq)]
 pub(crate) enum Key {
     Raw(Zeroizing<[u8; 32]>),
     Passphrase(Zeroizing<String>),
@@ -32,12 +38,12 @@ pub(crate) enum Key {
 pub(crate) struct Storage {
     /// `None`: in memory.
     pool: Option<OpfsSAHPoolUtil>,
-    key: Option<Key>,
+    key: RefCell<Option<Key>>,
 }
 
 impl Storage {
     pub(crate) fn in_memory() -> Self {
-        Self { pool: None, key: None }
+        Self { pool: None, key: RefCell::new(None) }
     }
 
     /// Takes the pool of this name; one worker has it at a time.
@@ -54,31 +60,62 @@ impl Storage {
         } else {
             sqlite3mc_sys::encrypt_vfs(VFS)?;
         }
-        finish_import(&pool)?;
-        Ok(Self { pool: Some(pool), key })
+        Ok(Self { pool: Some(pool), key: RefCell::new(key) })
     }
 
-    /// A connection to the file. Nobody else has one, so the WAL needs no shared memory.
+    /// A connection to the file.
     pub(crate) fn connect(&self) -> Result<Connection> {
-        self.connect_to(FILE)
+        let Some(pool) = &self.pool else { return Ok(Connection::open_in_memory()?) };
+        finish_replacing(pool)?;
+        connect_to(FILE, self.key.borrow().as_ref())
     }
 
-    fn connect_to(&self, file: &str) -> Result<Connection> {
-        if self.pool.is_none() {
-            return Ok(Connection::open_in_memory()?);
+    /// Whether the file is encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.key.borrow().is_some()
+    }
+
+    /// Whether this opens the file; `None`: whether it opens without a key. What is in memory, any
+    /// key opens.
+    pub(crate) fn has_key(&self, key: Option<&Key>) -> bool {
+        self.pool.is_none() || self.key.borrow().as_ref() == key
+    }
+
+    /// Encrypts the file with another key, or with none. Its connection is closed.
+    pub(crate) fn rekey(&self, key: Option<Key>) -> Result<()> {
+        let pool = self.pool()?;
+        let made = self.encrypt_copy(pool, key.as_ref());
+        if made.is_err() {
+            remove(pool, ARRIVED)?;
+            return made;
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let db = Connection::open_with_flags_and_vfs(file, flags, c"multipleciphers-warren")?;
-        match &self.key {
-            None => {}
-            Some(Key::Raw(key)) => sqlite3mc_sys::key(&db, key)?,
-            Some(Key::Passphrase(words)) => sqlite3mc_sys::passphrase(&db, words.as_bytes())?,
+        remove(pool, FILE)?;
+        self.key.replace(key);
+        Ok(())
+    }
+
+    fn encrypt_copy(&self, pool: &OpfsSAHPoolUtil, key: Option<&Key>) -> Result<()> {
+        remove(pool, ARRIVED)?;
+        pool.import_db_unchecked(ARRIVED, &pool.export_db(FILE)?)?;
+        let copy = connect_to(ARRIVED, self.key.borrow().as_ref())?;
+        // The space that a cipher needs in each page is made by a VACUUM, which WAL mode forbids, and
+        // whose temporary database is in plain.
+        copy.pragma_update(None, "journal_mode", "delete")?;
+        copy.pragma_update(None, "temp_store", "memory")?;
+        match key {
+            None => sqlite3mc_sys::remove_key(&copy)?,
+            Some(Key::Raw(key)) => sqlite3mc_sys::rekey(&copy, key)?,
+            Some(Key::Passphrase(words)) => {
+                sqlite3mc_sys::rekey_passphrase(&copy, words.as_bytes())?;
+            }
         }
-        db.pragma_update(None, "locking_mode", "exclusive")?;
-        db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-        db.pragma_update(None, "journal_mode", "wal")?;
-        db.pragma_update(None, "synchronous", "normal")?;
-        Ok(db)
+        close(copy)?;
+        let copy = connect_to(ARRIVED, key)?;
+        let found: String = copy.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if found != "ok" {
+            return Err(Failure::new("damaged", found));
+        }
+        close(copy)
     }
 
     /// Tells this file from its copies.
@@ -103,7 +140,7 @@ impl Storage {
         let pool = self.pool()?;
         remove(pool, ARRIVED)?;
         pool.import_db_unchecked(ARRIVED, bytes)?;
-        let opened = self.connect_to(ARRIVED).map(drop);
+        let opened = connect_to(ARRIVED, self.key.borrow().as_ref()).and_then(close);
         if opened.is_err() {
             remove(pool, ARRIVED)?;
             return opened;
@@ -111,7 +148,7 @@ impl Storage {
         for file in [FILE, IDENTITY] {
             remove(pool, file)?;
         }
-        finish_import(pool)
+        Ok(())
     }
 
     pub(crate) fn release(&self) -> Result<()> {
@@ -124,8 +161,28 @@ impl Storage {
     }
 }
 
-/// Also after a worker died amid an import: the file that arrived had been found to open.
-fn finish_import(pool: &OpfsSAHPoolUtil) -> Result<()> {
+/// Nobody else has a connection to the file, so the WAL needs no shared memory.
+fn connect_to(file: &str, key: Option<&Key>) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let db = Connection::open_with_flags_and_vfs(file, flags, c"multipleciphers-warren")?;
+    match key {
+        None => {}
+        Some(Key::Raw(key)) => sqlite3mc_sys::key(&db, key)?,
+        Some(Key::Passphrase(words)) => sqlite3mc_sys::passphrase(&db, words.as_bytes())?,
+    }
+    db.pragma_update(None, "locking_mode", "exclusive")?;
+    db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    db.pragma_update(None, "journal_mode", "wal")?;
+    db.pragma_update(None, "synchronous", "normal")?;
+    Ok(db)
+}
+
+fn close(db: Connection) -> Result<()> {
+    Ok(db.close().map_err(|(_, error)| error)?)
+}
+
+/// What arrived was found to open; it takes the place of a database that was removed for it.
+fn finish_replacing(pool: &OpfsSAHPoolUtil) -> Result<()> {
     if !pool.contains(FILE)? && pool.contains(ARRIVED)? {
         pool.import_db_unchecked(FILE, &pool.export_db(ARRIVED)?)?;
     }

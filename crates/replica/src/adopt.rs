@@ -8,7 +8,9 @@
 //! - What one table is like is no reason to stop: what SQLite does not take is told as an obstacle,
 //!   and tried again at the next sync.
 
-use crdt::Declaration;
+use std::collections::BTreeSet;
+
+use crdt::{Declaration, LeftOut};
 use rusqlite::Connection;
 
 use crate::ddl;
@@ -26,6 +28,8 @@ pub(crate) struct Adopted {
     pub(crate) done: Vec<String>,
     /// What could not be.
     pub(crate) obstacles: Vec<Obstacle>,
+    /// Triggers and views of the tables that were created, which stay with the files that have them.
+    pub(crate) left_out: BTreeSet<LeftOut>,
 }
 
 /// Creates what is missing.
@@ -70,6 +74,7 @@ impl Adopted {
             match attempt(db, |db| create(db, name, wanted))? {
                 Ok(done) => {
                     self.done.push(done);
+                    self.left_out.extend(wanted.left_out.iter().cloned());
                     return Ok(());
                 }
                 Err(why) => obstacle = obstacle.or(Some(why)),

@@ -45,7 +45,7 @@ impl Affinity {
     pub(crate) fn keeps(self, value: &Value) -> bool {
         match (self, value) {
             // No device gives a row such a key.
-            (_, Value::Null | Value::Large(_)) => false,
+            (_, Value::Null | Value::Large(_) | Value::Erased) => false,
             // SQLite stores NaN as NULL, and does not tell the two zeros apart.
             (_, Value::Real(real)) if real.is_nan() || is_negative_zero(*real) => false,
             (_, Value::Blob(_) | Value::TextBytes(_)) | (Self::None, _) => true,

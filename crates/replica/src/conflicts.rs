@@ -24,7 +24,7 @@ use crate::stamp::{self, Now};
 use crate::state::{self, Names, RowId};
 use crate::table::{Table, quote};
 use crate::value::{Bound, literal, literals};
-use crate::{parts, track};
+use crate::{parts, track, unseen};
 
 /// An edit that is not shown, and that the author of what is shown did not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,14 +196,15 @@ fn row_of(change: &Change) -> Option<RowName> {
 /// Messages of contested rows that are in memory at once.
 const CHUNK_COUNT_MAX: u64 = 100_000;
 
-/// Visits the changes of each wanted row that more than one device wrote to.
+/// Visits the changes of each wanted row in which an edit may be lost.
 fn for_each_contested_row(
     db: &Connection,
     is_wanted: &dyn Fn(&RowName) -> bool,
     mut visit: impl FnMut(&RowChanges) -> Result<()>,
 ) -> Result<()> {
     let log = Log::open(db)?;
-    let count_by_row = contested_rows(&log, is_wanted)?;
+    let unseen = unseen::all(db)?.iter().map(number).collect();
+    let count_by_row = contested_rows(&log, is_wanted, &unseen)?;
     let chunks = count_by_row.values().sum::<u64>().div_ceil(CHUNK_COUNT_MAX);
     for chunk in 0..chunks {
         let is_in_chunk = |row: &RowName| {
@@ -222,10 +223,12 @@ fn for_each_contested_row(
     Ok(())
 }
 
-/// How many messages there are about each row that more than one device wrote to, by its number.
+/// How many messages there are about each row that more than one device wrote to, or one without
+/// having seen its own, by its number.
 fn contested_rows(
     log: &Log<'_>,
     is_wanted: &dyn Fn(&RowName) -> bool,
+    unseen: &HashSet<u64>,
 ) -> Result<HashMap<u64, u64>> {
     let mut rows: HashMap<u64, (Option<Node>, u64)> = HashMap::new();
     log.for_each_change(|timestamp, change| {
@@ -239,7 +242,8 @@ fn contested_rows(
         }
         Ok(())
     })?;
-    let contested = rows.into_iter().filter(|(_, (only, _))| only.is_none());
+    let contested = rows.into_iter();
+    let contested = contested.filter(|(row, (only, _))| only.is_none() || unseen.contains(row));
     Ok(contested.map(|(row, (_, count))| (row, count)).collect())
 }
 
@@ -261,7 +265,9 @@ fn describe(changes: &RowChanges, edit: &LostEdit, devices: &Devices) -> Found {
                 None => Lost::Row,
             }
         }
-        Change::Delete { .. } | Change::Schema { .. } | Change::Part { .. } => Lost::Delete,
+        Change::Delete { .. } | Change::Schema { .. } | Change::Part { .. } | Change::Erased => {
+            Lost::Delete
+        }
     };
     let describe = |timestamp: Timestamp| Edit {
         timestamp,

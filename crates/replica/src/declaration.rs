@@ -6,7 +6,7 @@
 
 use crdt::{
     Action, Change, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration,
-    Reference, Timestamp, Value,
+    LeftOut, Reference, Timestamp, Value,
 };
 use rusqlite::Connection;
 
@@ -53,8 +53,31 @@ pub(crate) fn read(db: &Connection, declared: &Declared) -> Result<Declaration> 
         is_partial: traits.has_expressions || has_other_indexes || has_computed,
         indexes,
         references: references.collect(),
+        left_out: left_out(db, &declared.name)?,
     })
 }
+
+/// The table's triggers, and the views that name it, by their names.
+fn left_out(db: &Connection, table: &str) -> Result<Vec<LeftOut>> {
+    let sql = "SELECT type = 'view', name, tbl_name, sql FROM sqlite_schema
+               WHERE type IN ('trigger', 'view') AND sql IS NOT NULL
+                 AND name NOT LIKE 'warren\\_%' ESCAPE '\\' ORDER BY type, name LIMIT ?1";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query([LEFT_OUT_COUNT_MAX])?;
+    let mut left_out = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (is_view, name, of): (bool, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let sql: String = row.get(3)?;
+        let names_it = || names(&sql).iter().any(|name| name.eq_ignore_ascii_case(table));
+        if if is_view { names_it() } else { of.eq_ignore_ascii_case(table) } {
+            left_out.push(LeftOut { is_view, name });
+        }
+    }
+    Ok(left_out)
+}
+
+/// Triggers and views that are told of at most: below what a list of Format 2 may have.
+const LEFT_OUT_COUNT_MAX: u32 = 1_000;
 
 fn place(declared: &Declared, name: &str) -> Option<usize> {
     declared.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
@@ -95,7 +118,21 @@ impl Traits {
 
 /// The words of a statement that are no names in quotes, no texts and no comments.
 pub(crate) fn words(sql: &str) -> Vec<&str> {
-    let mut words = Vec::new();
+    let words = tokens(sql).into_iter();
+    words
+        .filter(|token| token.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$'))
+        .collect()
+}
+
+/// What may be a table's name in a statement, without its quotes.
+fn names(sql: &str) -> Vec<&str> {
+    let quotes = ['"', '`', '[', ']', '\''];
+    tokens(sql).into_iter().map(|token| token.trim_matches(quotes)).collect()
+}
+
+/// Words, names in quotes, texts and comments.
+fn tokens(sql: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
         let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
@@ -107,13 +144,11 @@ pub(crate) fn words(sql: &str) -> Vec<&str> {
             c if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
             c => c.len_utf8(),
         };
-        let (word, after) = rest.split_at(length);
-        if is_word(first) {
-            words.push(word);
-        }
+        let (token, after) = rest.split_at(length);
+        tokens.push(token);
         rest = after;
     }
-    words
+    tokens
 }
 
 fn collation(db: &Connection, table: &str, column: &str) -> Result<Collation> {
@@ -224,6 +259,13 @@ pub(crate) fn note(
 pub(crate) fn rename(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
     let sql = "UPDATE warren_declaration SET timestamp = ?2 WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
+    Ok(())
+}
+
+/// The message that declared a table was erased.
+pub(crate) fn forget(db: &Connection, timestamp: Timestamp) -> Result<()> {
+    let sql = "DELETE FROM warren_declaration WHERE timestamp = ?1";
+    db.prepare_cached(sql)?.execute([timestamp.to_bytes()])?;
     Ok(())
 }
 
@@ -374,6 +416,14 @@ mod tests {
             let declaration = read_from(sql);
             assert!(declaration.is_partial && declaration.indexes.is_empty(), "{sql}");
         }
+        let told = read_from(
+            "CREATE TABLE t (id PRIMARY KEY); CREATE TABLE tt (id PRIMARY KEY);
+             CREATE VIEW \"all\" AS SELECT * FROM \"T\"; CREATE VIEW other AS SELECT 1 FROM tt;
+             CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; END;
+             CREATE TRIGGER h AFTER INSERT ON tt BEGIN DELETE FROM t; END;",
+        );
+        let left_out = |is_view, name: &str| LeftOut { is_view, name: name.into() };
+        assert_eq!(told.left_out, [left_out(false, "g"), left_out(true, "all")]);
         let named =
             r#"CREATE TABLE t (id PRIMARY KEY, "check" /* CHECK (1) */, b DEFAULT 'CHECK')"#;
         assert!(!read_from(named).is_partial);

@@ -2,6 +2,7 @@
 
 use prost::Message;
 use protocol::{ErrorCode, ErrorResponse};
+use rusqlite::ErrorCode as SqliteCode;
 
 /// `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -32,6 +33,12 @@ pub enum Error {
         found: i64,
         /// In this program.
         known: i64,
+    },
+    /// No table of this name syncs, here or on another device.
+    #[error("no table that syncs is called {table}: `warren status FILE` lists those that do")]
+    NoTable {
+        /// What was asked for.
+        table: String,
     },
     /// The table cannot be tracked, or not as it is.
     #[error("table {table}: {why}")]
@@ -72,6 +79,18 @@ pub enum Error {
     /// No answer, or none that makes sense.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
+    /// The server's certificate is not taken.
+    #[error("the server's certificate is not trusted: {why}")]
+    Untrusted {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// What was given as certificates of authorities is none.
+    #[error("this is no certificate in PEM: {why}")]
+    InvalidCertificate {
+        /// What is wrong with it.
+        why: String,
+    },
     /// An answer that is not Warren's: something else answered in the server's place.
     #[error(
         "something between this device and the server answered in its place, with status \
@@ -117,6 +136,17 @@ pub enum Error {
         /// SQLite's words.
         why: String,
     },
+    /// What was to be erased is what the table shows.
+    #[error(
+        "the row of {table} with key {key} still shows it: change it, or delete the row, sync, and \
+         then erase what it was"
+    )]
+    StillShown {
+        /// The row's table.
+        table: String,
+        /// Its key as SQL literals.
+        key: String,
+    },
     /// The recovery phrase is missing, wrong or too late.
     #[error(transparent)]
     Phrase(#[from] PhraseError),
@@ -129,9 +159,16 @@ pub enum Error {
         /// The trigger's words.
         why: String,
     },
-    /// SQLite refused.
-    #[error("sqlite: {0}")]
-    Sqlite(#[from] rusqlite::Error),
+    /// SQLite refused. Its words are all there is to say: they are no source that a chain of causes
+    /// would repeat.
+    #[error("{}", words_of(.0))]
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
 }
 
 impl Error {
@@ -164,6 +201,7 @@ impl Error {
         match self {
             Self::NoFile { .. } => "no_file",
             Self::NotTracked { .. } => "not_tracked",
+            Self::NoTable { .. } => "no_table",
             Self::TooNew { .. } => "too_new",
             Self::Untrackable { .. } => "untrackable",
             Self::SchemaChanged { .. } => "schema_changed",
@@ -171,17 +209,42 @@ impl Error {
             Self::NoServer => "no_server",
             Self::Refused { code, .. } => code.as_str(),
             Self::Unreachable(_) => "unreachable",
+            Self::Untrusted { .. } => "untrusted",
+            Self::InvalidCertificate { .. } => "invalid_certificate",
             Self::Intermediary { .. } => "intermediary",
             Self::ProxyLimit { .. } => "proxy_limit",
             Self::Damaged { .. } => "damaged",
             Self::NoConflict { .. } => "no_conflict",
             Self::AmbiguousConflict { .. } => "ambiguous",
             Self::NotRestored { .. } => "constraint",
+            Self::StillShown { .. } => "still_shown",
             Self::Phrase(error) => error.code(),
             Self::WrongKey => "wrong_key",
             Self::RolledBack { .. } => "rolled_back",
-            Self::Sqlite(_) => "sqlite",
+            Self::Sqlite(error) => sqlite_code(error),
         }
+    }
+}
+
+/// What SQLite's refusals are called for programs, natively and in a browser.
+fn sqlite_code(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(SqliteCode::ConstraintViolation) => "constraint",
+        Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked) => "busy",
+        Some(SqliteCode::DatabaseCorrupt) => "damaged",
+        Some(SqliteCode::DiskFull) => "storage_full",
+        Some(SqliteCode::NotADatabase) => "wrong_key",
+        Some(SqliteCode::PermissionDenied | SqliteCode::ReadOnly) => "read_only",
+        Some(SqliteCode::SystemIoFailure) => "storage_failed",
+        _ => "sqlite",
+    }
+}
+
+fn words_of(error: &rusqlite::Error) -> String {
+    match (sqlite_code(error), error) {
+        ("busy", _) => "another program keeps it locked".to_owned(),
+        (_, rusqlite::Error::SqliteFailure(_, Some(message))) => message.clone(),
+        (_, other) => other.to_string(),
     }
 }
 
@@ -249,5 +312,32 @@ impl PhraseError {
             Self::AlreadySealed => "already_sealed",
             Self::Missing => "no_phrase",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    fn check(code: i32, words: &str, expected: (&str, &str)) {
+        let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some(words.into()));
+        let error = Error::from(failure);
+        assert_eq!((error.code(), &*error.to_string()), expected);
+        // A chain of causes would say it again.
+        assert!(std::error::Error::source(&error).is_none());
+    }
+
+    #[test]
+    fn what_sqlite_refuses_has_a_code_and_is_said_once() {
+        let full = "database or disk is full";
+        check(ffi::SQLITE_FULL, full, ("storage_full", full));
+        let read_only = "attempt to write a readonly database";
+        check(ffi::SQLITE_READONLY, read_only, ("read_only", read_only));
+        let locked = "another program keeps it locked";
+        check(ffi::SQLITE_BUSY, "database is locked", ("busy", locked));
+        check(ffi::SQLITE_IOERR_FSYNC, "disk I/O error", ("storage_failed", "disk I/O error"));
+        check(ffi::SQLITE_ERROR, "no such column: a", ("sqlite", "no such column: a"));
     }
 }

@@ -154,6 +154,7 @@ pub(crate) fn turn(db: &Connection, pending: &Pending) -> Result<()> {
     let after = Codec::load(db)?;
     log::encode_anew(db, &before, &after)?;
     log::mark_all_unsent(db)?;
+    db.execute("DELETE FROM warren_unerased", [])?;
     meta::set_number(db, Key::Cursor, 0)?;
     meta::set(db, Key::Form, after.form().as_bytes())?;
     // The server knows the key's id, and holds messages under it or none at all.

@@ -6,7 +6,7 @@ use crdt::{Change, Row, RowChanges, Timestamp, Value};
 use rusqlite::Connection;
 
 use crate::devices::Devices;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exception::{self, Kind};
 use crate::log::Log;
 use crate::replica::Replica;
@@ -47,7 +47,13 @@ impl Replica {
     /// literals, or texts as they are.
     pub fn history(&self, table: &str, key: &[String]) -> Result<Vec<HistoryEntry>> {
         self.snapshot(|db| {
-            let Some((key, changes)) = find(db, table, key)? else { return Ok(Vec::new()) };
+            let Some((key, changes)) = find(db, table, key)? else {
+                return if is_known(db, table)? {
+                    Ok(Vec::new())
+                } else {
+                    Err(Error::NoTable { table: table.to_owned() })
+                };
+            };
             let devices = Devices::load(db)?;
             let newest = Newest::of(&changes, exception_of(db, table, &key)?);
             let entries = changes.iter().map(|(timestamp, change)| {
@@ -58,9 +64,15 @@ impl Replica {
     }
 }
 
+/// Whether the table is or was tracked, here or on another device.
+fn is_known(db: &Connection, table: &str) -> Result<bool> {
+    let sql = "SELECT count(*) FROM warren_table WHERE name = ?1";
+    Ok(db.query_row(sql, [table], |row| row.get::<_, i64>(0))? == 1)
+}
+
 /// The changes of the row that `words` name. Where `5` could be a number and a text, it is the
 /// number if there is such a row.
-fn find(
+pub(crate) fn find(
     db: &Connection,
     table: &str,
     words: &[String],
@@ -89,7 +101,7 @@ fn find(
 }
 
 /// What the row is an exception for, if it is one.
-fn exception_of(db: &Connection, table: &str, key: &[Value]) -> Result<Option<Kind>> {
+pub(crate) fn exception_of(db: &Connection, table: &str, key: &[Value]) -> Result<Option<Kind>> {
     let tables = Table::all(db)?;
     let found = tables.iter().find(|known| known.name.eq_ignore_ascii_case(table));
     let Some(table) = found else { return Ok(None) };
@@ -98,29 +110,48 @@ fn exception_of(db: &Connection, table: &str, key: &[Value]) -> Result<Option<Ki
 }
 
 /// What of a row is shown.
-struct Newest {
+pub(crate) struct Newest {
     row: Row,
     is_visible: bool,
-    /// By name in lower case.
-    columns: BTreeMap<String, Timestamp>,
+    /// The newest write, by name in lower case, and how many writes there are.
+    columns: BTreeMap<String, (Timestamp, usize)>,
 }
 
 impl Newest {
-    fn of(changes: &RowChanges, exception: Option<Kind>) -> Self {
+    pub(crate) fn of(changes: &RowChanges, exception: Option<Kind>) -> Self {
         let (mut row, mut columns) = (Row::default(), BTreeMap::new());
         for (timestamp, change) in changes {
             match change {
                 Change::Write { cells, .. } => {
                     row.write(*timestamp);
-                    let names = cells.iter().map(|cell| cell.column.to_ascii_lowercase());
-                    columns.extend(names.map(|name| (name, *timestamp)));
+                    for cell in cells {
+                        let entry = columns.entry(cell.column.to_ascii_lowercase());
+                        let (newest, count) = entry.or_insert((*timestamp, 0));
+                        (*newest, *count) = (*timestamp, *count + 1);
+                    }
                 }
                 Change::Delete { .. } => row.delete(*timestamp),
-                Change::Schema { .. } | Change::Part { .. } => {}
+                Change::Schema { .. } | Change::Part { .. } | Change::Erased => {}
             }
         }
         let is_visible = exception.map_or(row.is_live(), Kind::is_visible);
         Self { row, is_visible, columns }
+    }
+
+    /// The message whose value a cell shows.
+    pub(crate) fn shown_cell(&self, column: &str) -> Option<Timestamp> {
+        let newest = self.columns.get(&column.to_ascii_lowercase());
+        newest.filter(|_| self.is_visible).map(|(newest, _)| *newest)
+    }
+
+    /// How many messages wrote a cell.
+    pub(crate) fn writes_count(&self, column: &str) -> usize {
+        self.columns.get(&column.to_ascii_lowercase()).map_or(0, |(_, count)| *count)
+    }
+
+    /// The newest write of the row, if it is shown.
+    pub(crate) fn shown_row(&self) -> Option<Timestamp> {
+        self.is_visible.then(|| self.row.written())
     }
 
     fn entry(
@@ -132,10 +163,15 @@ impl Newest {
     ) -> HistoryEntry {
         let cells = match change {
             Change::Write { cells, .. } => &cells[..],
-            Change::Delete { .. } | Change::Schema { .. } | Change::Part { .. } => &[],
+            Change::Delete { .. }
+            | Change::Schema { .. }
+            | Change::Part { .. }
+            | Change::Erased => &[],
         };
-        let is_newest =
-            |name: &str| self.columns.get(&name.to_ascii_lowercase()) == Some(&timestamp);
+        let is_newest = |name: &str| {
+            let newest = self.columns.get(&name.to_ascii_lowercase());
+            newest.is_some_and(|(newest, _)| *newest == timestamp)
+        };
         let cells = cells.iter().map(|cell| HistoryCell {
             column: cell.column.clone(),
             value: literal(&cell.value),

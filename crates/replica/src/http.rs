@@ -12,13 +12,14 @@ use ureq::Agent;
 use ureq::config::ConfigBuilder;
 use ureq::http::Response;
 use ureq::http::header::CONTENT_TYPE;
-use ureq::tls::{RootCerts, TlsConfig};
+use ureq::tls::TlsConfig;
 use ureq::typestate::AgentScope;
 
 use crate::error::{Error, Result};
 use crate::listening::{Listening, QUIET_MAX};
 use crate::stream::Pages;
 use crate::transport::{ANSWER_BYTES_MAX, PageStream, Pull, Transport};
+use crate::trust::TrustedRoots;
 
 /// Until a connection stands.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,34 +35,43 @@ type Builder = ConfigBuilder<AgentScope>;
 pub struct Http {
     agent: Agent,
     server: String,
+    roots: TrustedRoots,
 }
 
 impl Http {
     /// `server` is its address, such as `http://127.0.0.1:4600`.
     pub fn new(server: &str) -> Self {
-        Self::with_timeout(server, REQUEST_TIMEOUT)
+        Self::trusting(server, TrustedRoots::default())
+    }
+
+    /// The same, with authorities of the user's own.
+    pub fn trusting(server: &str, roots: TrustedRoots) -> Self {
+        Self::with_timeout(server, roots, REQUEST_TIMEOUT)
     }
 
     /// For those who would rather go without an answer than wait longer than this for it.
-    pub fn with_timeout(server: &str, timeout: Duration) -> Self {
-        Self::build(server, |config| config.timeout_global(Some(timeout)))
+    pub fn with_timeout(server: &str, roots: TrustedRoots, timeout: Duration) -> Self {
+        Self::build(server, roots, |config| config.timeout_global(Some(timeout)))
     }
 
-    fn build(server: &str, configure: impl FnOnce(Builder) -> Builder) -> Self {
-        // Those that the machine trusts: a small server's certificate may be its owner's own.
-        let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
+    fn build(
+        server: &str,
+        roots: TrustedRoots,
+        configure: impl FnOnce(Builder) -> Builder,
+    ) -> Self {
+        let tls = TlsConfig::builder().root_certs(roots.certificates()).build();
         let config = Agent::config_builder()
             .tls_config(tls)
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .http_status_as_error(false)
             .user_agent(concat!("warren/", env!("CARGO_PKG_VERSION")));
         let agent = configure(config).build().into();
-        Self { agent, server: server.trim_end_matches('/').to_owned() }
+        Self { agent, server: server.trim_end_matches('/').to_owned(), roots }
     }
 
     /// `GET /v1/sync/events`, on a connection of its own, for as long as somebody listens.
     pub fn listen(&self, token: &str) -> Result<Listening> {
-        let http = Self::build(&self.server, |config| {
+        let http = Self::build(&self.server, self.roots.clone(), |config| {
             config.timeout_recv_response(Some(QUIET_MAX)).timeout_per_read(Some(QUIET_MAX))
         });
         let request = http.agent.get(format!("{}/v1/sync/events", http.server));
@@ -111,7 +121,17 @@ fn decode<T: Message + Default>(response: Result<Response<ureq::Body>, ureq::Err
 }
 
 fn unreachable(source: &ureq::Error) -> Error {
-    Error::Unreachable(source.to_string())
+    let why = source.to_string();
+    // As rustls begins, whose errors ureq hands on as I/O.
+    match why.split_once("invalid peer certificate: ") {
+        None => Error::Unreachable(why),
+        // No authority signed it, or one of the same name.
+        Some((_, "UnknownIssuer" | "BadSignature")) => Error::Untrusted {
+            why: "it comes from an authority that is not known here: --ca-file FILE names it"
+                .into(),
+        },
+        Some((_, why)) => Error::Untrusted { why: why.to_owned() },
+    }
 }
 
 fn answer(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>> {

@@ -7,6 +7,7 @@ use protocol::ClientList;
 use serde_json::{Value, json};
 
 use crate::conflicts::{Conflict, Edit, Outcome};
+use crate::deleted::DeletedRow;
 use crate::held::HeldRow;
 use crate::history::HistoryEntry;
 use crate::obstacle::Obstacle;
@@ -84,11 +85,15 @@ impl Report {
                 "by_reason": self.refused.by_reason().into_iter().collect::<BTreeMap<_, _>>(),
                 "timestamps": self.refused.timestamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
             },
+            "erased": self.erased,
+            "unerased": self.unerased,
+            "unscrubbed": self.unscrubbed,
             "lost": self.lost,
             "held": self.held(),
             "exceptions": self.exceptions,
             "obstacles": obstacles(&self.obstacles),
             "adopted": self.adopted,
+            "left_out": self.left_out,
             "renumbered": self.renumbered.iter().map(renumbered).collect::<Vec<_>>(),
             "clock_off_ms": self.clock_off_ms,
         })
@@ -98,16 +103,32 @@ impl Report {
 impl HeldRow {
     /// As in `warren conflicts --json`.
     pub fn to_json(&self) -> Value {
-        let cells = self.cells.iter().map(|(column, value)| (column.clone(), json!(value)));
         json!({
             "id": self.id,
             "table": self.table,
             "key": self.key,
             "kind": self.kind,
             "reason": self.reason,
-            "cells": cells.collect::<serde_json::Map<_, _>>(),
+            "cells": literals_by_column(&self.cells),
         })
     }
+}
+
+impl DeletedRow {
+    /// For a browser.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "key": self.key,
+            "at_ms": self.timestamp.millis(),
+            "device": self.device,
+            "cells": literals_by_column(&self.cells),
+        })
+    }
+}
+
+fn literals_by_column(cells: &[(String, String)]) -> Value {
+    let cells = cells.iter().map(|(column, value)| (column.clone(), json!(value)));
+    Value::Object(cells.collect())
 }
 
 fn renumbered(row: &Renumbered) -> Value {

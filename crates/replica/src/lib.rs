@@ -33,7 +33,10 @@ mod conflicts;
 mod counted;
 mod ddl;
 mod declaration;
+mod deleted;
 mod devices;
+mod edit;
+mod erasure;
 mod error;
 mod exception;
 mod form;
@@ -68,9 +71,18 @@ mod sync;
 mod table;
 mod track;
 mod transport;
+#[cfg(not(target_family = "wasm"))]
+mod trust;
+mod unseen;
 mod value;
 
+/// What a cell holds.
+pub use crdt::Value;
+
 pub use conflicts::{Conflict, Edit, Outcome};
+pub use deleted::DeletedRow;
+pub use edit::{CellEdit, EditOutcome};
+pub use erasure::ErasureTarget;
 pub use error::{Error, PhraseError, Result};
 pub use held::HeldRow;
 pub use history::{HistoryCell, HistoryEntry};
@@ -93,3 +105,5 @@ pub use track::Tracked;
 pub use transport::{ANSWER_BYTES_MAX, AsyncPages, AsyncTransport, Pull};
 #[cfg(not(target_family = "wasm"))]
 pub use transport::{PageStream, Transport};
+#[cfg(not(target_family = "wasm"))]
+pub use trust::TrustedRoots;

@@ -14,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::codec::{Codec, Refusal};
 use crate::counted;
+use crate::erasure::Erased;
 use crate::error::{Error, Result};
 
 pub(crate) use self::rewrite::{Holds, change_unsent, encode_anew, rename_unsent, restamp_unsent};
@@ -28,7 +29,6 @@ enum Origin {
 }
 
 /// What became of a received message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     New,
     Known,
@@ -36,6 +36,8 @@ pub(crate) enum Kept {
     Conflict,
     /// So it is, but for a content that does not open.
     Refused(Refusal),
+    /// The timestamp is known with a content that said more.
+    Erased(Erased),
 }
 
 /// Messages that are in memory together, and bytes of their contents.
@@ -86,34 +88,74 @@ impl<'a> Log<'a> {
             mark_sent(self.db, message.timestamp)?;
             return Ok(Kept::Known);
         }
-        if !self.codec.has_key() {
-            return Ok(Kept::Conflict);
-        }
-        // Of two contents that both open, two devices made one each; one that does not open is some
-        // server's doing, and gives way to the true one.
+        // Of two contents that both open, two devices made one each, unless one says less; one that
+        // does not open is some server's doing, and gives way to the true one.
         let known = Message { timestamp: message.timestamp, content: known.into() };
+        let has_key = self.codec.has_key();
         match (self.codec.decode(message), self.codec.decode(&known)) {
-            (Ok(_), Ok(_)) => Ok(Kept::Conflict),
-            (Ok(_), Err(_)) => {
+            (Ok(theirs), Ok(ours)) => self.meet((message, theirs), (&known, ours), total),
+            (Ok(theirs), Err(_)) if has_key || theirs == Change::Erased => {
                 self.replace(&known, message, total)?;
-                Ok(Kept::New)
+                let sql =
+                    format!("UPDATE warren_message SET merged = {WAITING} WHERE timestamp = ?1");
+                self.db.prepare_cached(&sql)?.execute([message.timestamp.to_bytes()])?;
+                let (timestamp, is_whole) = (message.timestamp, theirs == Change::Erased);
+                let erased = Erased { timestamp, before: Change::Erased, is_whole };
+                Ok(if is_whole { Kept::Erased(erased) } else { Kept::New })
             }
-            (Err(refusal), _) => {
+            (Err(refusal), _) if has_key => {
                 // It has something there; sending it another content would be refused.
                 mark_sent(self.db, message.timestamp)?;
                 Ok(Kept::Refused(refusal))
             }
+            _ => Ok(Kept::Conflict),
         }
     }
 
+    /// Two contents of one message that can both be read: of one of them, or of each, something was
+    /// erased, or they were never the same message.
+    fn meet(
+        &self,
+        (theirs, their_change): (&Message, Change),
+        (ours, our_change): (&Message, Change),
+        total: &mut Fingerprint,
+    ) -> Result<Kept> {
+        let timestamp = ours.timestamp;
+        let Some(rest) = our_change.common_rest(&their_change) else { return Ok(Kept::Conflict) };
+        let (is_theirs, is_ours) = (rest == their_change, rest == our_change);
+        if is_theirs && is_ours {
+            return Ok(Kept::Conflict);
+        }
+        if is_theirs {
+            self.replace(ours, theirs, total)?;
+        } else {
+            self.replace(ours, &self.encode(timestamp, &rest), total)?;
+            let sql = "INSERT OR REPLACE INTO warren_unerased VALUES (?1, ?2)";
+            let hash = Fingerprint::of(timestamp, &theirs.content).digest_bytes();
+            self.db.prepare_cached(sql)?.execute((timestamp.to_bytes(), hash))?;
+        }
+        if is_ours {
+            return Ok(Kept::Known);
+        }
+        let is_whole = rest == Change::Erased;
+        Ok(Kept::Erased(Erased { timestamp, before: our_change, is_whole }))
+    }
+
+    /// The message has the server's content, or one of which less is left than of that.
     fn replace(&self, known: &Message, by: &Message, total: &mut Fingerprint) -> Result<()> {
-        let sql = format!(
-            "UPDATE warren_message SET content = ?2, sent = 1, merged = {WAITING} WHERE timestamp = ?1"
-        );
-        self.db.prepare_cached(&sql)?.execute((by.timestamp.to_bytes(), &by.content[..]))?;
+        let key = by.timestamp.to_bytes();
+        let sql = "UPDATE warren_message SET content = ?2, sent = 1 WHERE timestamp = ?1";
+        self.db.prepare_cached(sql)?.execute((key, &by.content[..]))?;
+        let sql = "DELETE FROM warren_unerased WHERE timestamp = ?1";
+        self.db.prepare_cached(sql)?.execute([key])?;
         *total -= Fingerprint::of(known.timestamp, &known.content);
         *total += Fingerprint::of(by.timestamp, &by.content);
         Ok(())
+    }
+
+    /// The message that says this.
+    pub(crate) fn encode(&self, timestamp: Timestamp, change: &Change) -> Message {
+        self.codec.encode(timestamp, change)
     }
 
     pub(crate) fn decode(&self, message: &Message) -> Result<Change, Refusal> {
@@ -341,6 +383,19 @@ pub(crate) fn refuse(db: &Connection, timestamp: Timestamp) -> Result<()> {
     let sql = format!("UPDATE warren_message SET merged = {REFUSED} WHERE timestamp = ?1");
     db.prepare_cached(&sql)?.execute([timestamp.to_bytes()])?;
     Ok(())
+}
+
+/// The messages that are no changes here, oldest first.
+pub(crate) fn refused(db: &Connection) -> Result<Vec<Timestamp>> {
+    let sql =
+        format!("SELECT timestamp FROM warren_message WHERE merged = {REFUSED} ORDER BY timestamp");
+    let mut statement = db.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let mut timestamps = Vec::new();
+    while let Some(row) = rows.next()? {
+        timestamps.push(timestamp(row, 0)?);
+    }
+    Ok(timestamps)
 }
 
 /// How many messages are no changes here.

@@ -4,16 +4,17 @@
 //! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of
 //! constraints.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crdt::{Change, ColumnId, Row, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::Result;
+use crate::log::Log;
 use crate::meta;
 use crate::report::Refused;
 use crate::state::{self, Names, RowId};
-use crate::{declaration, form, log, parts};
+use crate::{declaration, form, log, parts, unseen};
 
 /// What a merge found.
 #[derive(Default)]
@@ -77,14 +78,11 @@ pub(crate) fn merge_one(
                     row.write_cell(column, timestamp);
                 }
             })?;
-            let is_contested = before.is_some_and(|row| {
-                let is_unseen = |(column, replaced): &(ColumnId, Option<Timestamp>)| {
-                    row.cell(*column)
-                        .is_some_and(|there| is_edit(there) && Some(there) != *replaced)
-                };
-                (!row.is_live() && *deleted != Some(row.deleted())) || columns.iter().any(is_unseen)
-            });
-            Ok((is_contested && !timestamp.is_baseline()).then_some(id))
+            let Some(row) = before.filter(|_| !timestamp.is_baseline()) else { return Ok(None) };
+            let unseen = unseen_writes(&row, &columns);
+            note_own_unseen(names.db, &id, timestamp, &unseen)?;
+            let is_delete_unseen = !row.is_live() && *deleted != Some(row.deleted());
+            Ok((is_delete_unseen || !unseen.is_empty()).then_some(id))
         }
         Change::Delete { table, key, seen } => {
             let id = RowId::new(names.table(table)?, key);
@@ -103,7 +101,53 @@ pub(crate) fn merge_one(
             parts::note(names.db, &crdt::part_digest(bytes), timestamp)?;
             Ok(None)
         }
+        Change::Erased => Ok(None),
     }
+}
+
+/// The edits that stand in a row's cells and that the author of a write of these did not name.
+pub(crate) fn unseen_writes(row: &Row, cells: &[(ColumnId, Option<Timestamp>)]) -> Vec<Timestamp> {
+    let unseen = |&(column, replaced): &(ColumnId, Option<Timestamp>)| {
+        row.cell(column).filter(|there| is_edit(*there) && Some(*there) != replaced)
+    };
+    cells.iter().filter_map(unseen).collect()
+}
+
+/// Takes note of a write whose author did not see what the same device had written.
+pub(crate) fn note_own_unseen(
+    db: &Connection,
+    id: &RowId,
+    timestamp: Timestamp,
+    unseen: &[Timestamp],
+) -> Result<()> {
+    let is_own = unseen.iter().any(|there| there.node() == timestamp.node());
+    if is_own { unseen::note(db, id) } else { Ok(()) }
+}
+
+/// The row that a change is about.
+pub(crate) fn row_of(names: &mut Names<'_>, change: &Change) -> Result<Option<RowId>> {
+    match change {
+        Change::Write { table, key, .. } | Change::Delete { table, key, .. } => {
+            Ok(Some(RowId::new(names.table(table)?, key)))
+        }
+        Change::Schema { .. } | Change::Part { .. } | Change::Erased => Ok(None),
+    }
+}
+
+/// Makes the state of rows anew from what the log has of them.
+pub(crate) fn rebuild(names: &mut Names<'_>, rows: &BTreeSet<RowId>) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    for row in rows {
+        state::remove(names.db, row)?;
+        state::unsettle(names.db, row, true)?;
+    }
+    let log = Log::open(names.db)?;
+    log.for_each_change(|timestamp, change| match row_of(names, &change)? {
+        Some(row) if rows.contains(&row) => merge_one(names, timestamp, &change).map(drop),
+        _ => Ok(()),
+    })
 }
 
 /// What was there before tracking began is none.

@@ -38,6 +38,9 @@ pub(crate) enum Key {
     NextSecretBegins,
     Form,
     AsksForm,
+    Scrub,
+    #[cfg(not(target_family = "wasm"))]
+    Authorities,
 }
 
 impl Key {
@@ -69,6 +72,9 @@ impl Key {
             Self::NextSecretBegins => "next_secret_begins",
             Self::Form => "form",
             Self::AsksForm => "asks_form",
+            Self::Scrub => "scrub",
+            #[cfg(not(target_family = "wasm"))]
+            Self::Authorities => "authorities",
         }
     }
 }

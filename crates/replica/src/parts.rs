@@ -62,7 +62,7 @@ fn length(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len(),
         Value::TextBytes(bytes) | Value::Blob(bytes) => bytes.len(),
-        Value::Null | Value::Integer(_) | Value::Real(_) | Value::Large(_) => 0,
+        Value::Null | Value::Integer(_) | Value::Real(_) | Value::Large(_) | Value::Erased => 0,
     }
 }
 
@@ -88,6 +88,13 @@ pub(crate) fn note(db: &Connection, digest: &PartDigest, timestamp: Timestamp) -
 pub(crate) fn rename(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
     let sql = "UPDATE warren_part SET timestamp = ?2 WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
+    Ok(())
+}
+
+/// The message with a part was erased.
+pub(crate) fn forget(db: &Connection, timestamp: Timestamp) -> Result<()> {
+    let sql = "DELETE FROM warren_part WHERE timestamp = ?1";
+    db.prepare_cached(sql)?.execute([timestamp.to_bytes()])?;
     Ok(())
 }
 

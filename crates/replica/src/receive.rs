@@ -5,21 +5,22 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 use crate::log::{self, Kept, Log};
-use crate::meta;
-use crate::report::Refused;
+use crate::report::Report;
 use crate::sync::PROGRESS_EVERY;
+use crate::{erasure, meta};
 
 /// Puts received messages into the log; returns how many were new. `progress` hears how many were
 /// until then.
 pub(crate) fn keep(
     db: &Connection,
     messages: Vec<protocol::Message>,
-    refused: &mut Refused,
+    report: &mut Report,
     mut progress: impl FnMut(u64),
 ) -> Result<u64> {
     let log = Log::open(db)?;
     let mut total = meta::fingerprint(db)?;
     let before = total.count;
+    let mut erased = Vec::new();
     for (place, message) in messages.into_iter().enumerate() {
         if place > 0 && place.is_multiple_of(PROGRESS_EVERY) {
             progress(total.count - before);
@@ -29,7 +30,11 @@ pub(crate) fn keep(
         match log.add_remote(&message, &mut total)? {
             Kept::New | Kept::Known => continue,
             Kept::Refused(refusal) => {
-                refused.add(message.timestamp, refusal);
+                report.refused.add(message.timestamp, refusal);
+                continue;
+            }
+            Kept::Erased(one) => {
+                erased.push(one);
                 continue;
             }
             Kept::Conflict => {}
@@ -38,12 +43,16 @@ pub(crate) fn keep(
         meta::set_fingerprint(db, &total)?;
         become_device(db)?;
         total = meta::fingerprint(db)?;
-        if log.add_remote(&message, &mut total)? == Kept::Conflict {
+        if matches!(log.add_remote(&message, &mut total)?, Kept::Conflict) {
             let why = "the server has another content for it".into();
             return Err(Error::Damaged { timestamp: message.timestamp.to_string(), why });
         }
     }
     meta::set_fingerprint(db, &total)?;
+    if !erased.is_empty() {
+        erasure::follow(db, &erased)?;
+        report.erased += erased.len() as u64;
+    }
     Ok(total.count - before)
 }
 

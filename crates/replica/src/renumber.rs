@@ -20,7 +20,7 @@ use crdt::{Change, Timestamp, Value};
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::merge::merge_one;
+use crate::merge::{merge_one, rebuild, row_of};
 use crate::state::{self, Names, RowId};
 use crate::table::{self, ForeignKey, Table, quote};
 use crate::{counted, log, meta};
@@ -208,7 +208,7 @@ impl References {
         let (key, cells) = match change {
             Change::Write { key, cells, .. } => (key, &mut cells[..]),
             Change::Delete { key, .. } => (key, &mut [][..]),
-            Change::Schema { .. } | Change::Part { .. } => return false,
+            Change::Schema { .. } | Change::Part { .. } | Change::Erased => return false,
         };
         for (column, value) in table.key.iter().zip(key) {
             let own = moves.contains_key(&table.id).then_some(table.id);
@@ -251,16 +251,6 @@ fn follow_in_messages(
     leave(db, names, &left)
 }
 
-/// The row that a change is about.
-fn row_of(names: &mut Names<'_>, change: &Change) -> Result<Option<RowId>> {
-    match change {
-        Change::Write { table, key, .. } | Change::Delete { table, key, .. } => {
-            Ok(Some(RowId::new(names.table(table)?, key)))
-        }
-        Change::Schema { .. } | Change::Part { .. } => Ok(None),
-    }
-}
-
 /// Takes messages out of the state of rows that they are no longer about.
 fn leave(
     db: &Connection,
@@ -279,14 +269,7 @@ fn leave(
         state::remove(db, id)?;
         state::unsettle(db, id, true)?;
     }
-    if others.is_empty() {
-        return Ok(());
-    }
-    let log = log::Log::open(db)?;
-    log.for_each_change(|timestamp, change| match row_of(names, &change)? {
-        Some(id) if others.contains(&id) => merge_one(names, timestamp, &change).map(drop),
-        _ => Ok(()),
-    })
+    rebuild(names, &others)
 }
 
 /// Tables that do not sync follow, too; what SQLite refuses there stays as it is.

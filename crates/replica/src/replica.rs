@@ -15,7 +15,7 @@ use crate::track::{self, Tracked};
 use crate::{capture, identity, log};
 
 /// How long to wait for another program's lock on the file.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Statements kept prepared: a handful per table, for files of some hundred tables.
 const STATEMENTS_COUNT_MAX: usize = 512;
 /// Page cache while Warren works on the file, in SQLite's spelling: 64 MiB. A first sync touches
@@ -122,9 +122,20 @@ impl Replica {
         Ok(Self { db, path: path.to_owned() })
     }
 
+    /// Whether the file is prepared. A table of somebody else's that has the name is an error.
     fn has_tables(&self) -> Result<bool> {
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'warren_meta'";
-        Ok(self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? == 1)
+        let sql = "SELECT count(*), coalesce(sum(name IN ('key', 'value')), 0)
+                   FROM pragma_table_info('warren_meta')";
+        let counts: (i64, i64) =
+            self.db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        match counts {
+            (0, _) => Ok(false),
+            (2, 2) => Ok(true),
+            _ => Err(Error::Untrackable {
+                table: "warren_meta".into(),
+                why: "Warren keeps a table of its own under this name: rename yours".into(),
+            }),
+        }
     }
 
     fn check_format(&self) -> Result<()> {

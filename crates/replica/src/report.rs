@@ -29,6 +29,13 @@ pub struct Report {
     pub became_device: bool,
     /// Messages that were received, are kept, and are not shown.
     pub refused: Refused,
+    /// Messages of which something was erased, on another device or from this one.
+    pub erased: u64,
+    /// Messages of which something was erased here, and that the server has as they were:
+    /// [`crate::ErasureTarget::Again`].
+    pub unerased: u64,
+    /// Why pages of the file may still hold what was erased, if that is so.
+    pub unscrubbed: Option<String>,
     /// Edits that lost to others made without knowing of them, in rows where such edits met in this
     /// sync: [`crate::Replica::conflicts`].
     pub lost: u64,
@@ -38,6 +45,9 @@ pub struct Report {
     pub obstacles: Vec<Obstacle>,
     /// Tables and columns that were created.
     pub adopted: Vec<String>,
+    /// Triggers and views that other devices have for the tables that were created: `trigger NAME`,
+    /// `view NAME`. They are SQL, which no device takes from another.
+    pub left_out: Vec<String>,
     /// New rows of this device that got another key.
     pub renumbered: Vec<Renumbered>,
     /// How far the device's clock was off, if far enough to be corrected.

@@ -54,6 +54,9 @@ CREATE TRIGGER warren_message_changed AFTER UPDATE OF timestamp, content ON warr
 CREATE TABLE warren_part (digest BLOB PRIMARY KEY, timestamp BLOB NOT NULL) WITHOUT ROWID;
 CREATE INDEX warren_part_timestamp ON warren_part (timestamp);
 
+-- Messages of which something was erased here, and that the server has as they were: their hashes there.
+CREATE TABLE warren_unerased (timestamp BLOB PRIMARY KEY, hash BLOB NOT NULL) WITHOUT ROWID;
+
 -- What people call the devices of other nodes, as far as the server said it.
 CREATE TABLE warren_device (node INTEGER PRIMARY KEY, name TEXT NOT NULL);
 
@@ -73,6 +76,13 @@ CREATE TABLE warren_counted (
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 CREATE INDEX warren_counted_timestamp ON warren_counted (timestamp);
+
+-- Rows to which a device wrote without having seen its own newest change.
+CREATE TABLE warren_unseen (
+    table_id INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    PRIMARY KEY (table_id, key)
+) WITHOUT ROWID;
 
 -- Rows whose visible form has yet to follow their state.
 CREATE TABLE warren_unsettled (

@@ -62,6 +62,11 @@ impl<'a> Values<'a> {
         Ok(Ok(Self { key: table.key.iter().zip(key).collect(), cells }))
     }
 
+    /// All of them, the key's first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.key.iter().chain(&self.cells).map(|(name, value)| (name.as_str(), value))
+    }
+
     fn get(&self, column: &str) -> Option<&Value> {
         let mut all = self.key.iter().chain(&self.cells);
         all.find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)

@@ -12,7 +12,7 @@ mod last_changes;
 
 use std::collections::{HashMap, HashSet};
 
-use crdt::{Change, Clock, Fingerprint, Row, Timestamp, Value};
+use crdt::{Change, Clock, ColumnId, Fingerprint, Row, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
 
 use self::last_changes::LastChanges;
@@ -20,7 +20,7 @@ use crate::capture::NEXT;
 use crate::error::Result;
 use crate::exception::{self, Kind};
 use crate::log::Log;
-use crate::merge::merge_one;
+use crate::merge::{merge_one, note_own_unseen, unseen_writes};
 use crate::state::{self, Names, RowId};
 use crate::table::{Declared, Table, quote};
 use crate::value::{Bound, read};
@@ -60,20 +60,29 @@ struct Noted {
     is_counted: bool,
 }
 
+/// A cell whose author saw something else than what stands in it.
+pub(crate) struct SeenCell {
+    pub(crate) row: RowId,
+    pub(crate) column: ColumnId,
+    /// The message whose value they saw, if any has it.
+    pub(crate) message: Option<Timestamp>,
+}
+
 /// Stamps what is in the outbox about these tables; returns how many messages that made.
 pub(crate) fn stamp(db: &Connection, tables: &[Table], now: Now) -> Result<u64> {
+    Stamper::new(db, tables, now)?.run()
+}
+
+/// The same, of what somebody did who saw something else in one cell.
+pub(crate) fn stamp_seeing(
+    db: &Connection,
+    tables: &[Table],
+    now: Now,
+    seen: SeenCell,
+) -> Result<u64> {
     let mut stamper = Stamper::new(db, tables, now)?;
-    loop {
-        let noted = read_outbox(db, tables)?;
-        let Some(last) = noted.last() else { break };
-        let last = last.seq;
-        stamper.stamp_chunk(noted)?;
-        let sql = format!("DELETE FROM warren_outbox WHERE seq <= ?1 AND {}", about(tables));
-        db.prepare_cached(&sql)?.execute([last])?;
-    }
-    // After the changes: a reading of now would move the clock past the times of all of them.
-    stamper.announce_schemas()?;
-    stamper.finish()
+    stamper.seen = Some(seen);
+    stamper.run()
 }
 
 /// Adds a change that no table shows, and that another device is to know of.
@@ -86,15 +95,19 @@ pub(crate) fn add(db: &Connection, now: Now, change: &Change) -> Result<()> {
     meta::set_fingerprint(db, &fingerprint)
 }
 
-fn read_outbox(db: &Connection, tables: &[Table]) -> Result<Vec<Noted>> {
-    let key_lengths: HashMap<i64, usize> = tables.iter().map(|t| (t.id, t.key.len())).collect();
+fn read_outbox(
+    db: &Connection,
+    tables: &HashMap<i64, Capture<'_>>,
+    about: &str,
+) -> Result<Vec<Noted>> {
+    let key_lengths: HashMap<i64, usize> =
+        tables.iter().map(|(id, capture)| (*id, capture.table.key.len())).collect();
     let widest = key_lengths.values().copied().max().unwrap_or(1);
     let places: Vec<_> = (1..=widest).map(|place| format!("k{place}")).collect();
     let sql = format!(
         "SELECT seq, at, table_id, changed, {} FROM warren_outbox
-         WHERE {} ORDER BY seq LIMIT {CHUNK_COUNT_MAX}",
+         WHERE {about} ORDER BY seq LIMIT {CHUNK_COUNT_MAX}",
         places.join(", "),
-        about(tables)
     );
     let mut statement = db.prepare_cached(&sql)?;
     let noted = statement.query_map([], |row| {
@@ -108,8 +121,10 @@ fn read_outbox(db: &Connection, tables: &[Table]) -> Result<Vec<Noted>> {
 }
 
 /// A condition on rows of the outbox.
-fn about(tables: &[Table]) -> String {
-    let ids: Vec<_> = tables.iter().map(|table| table.id.to_string()).collect();
+fn about<'a>(tables: impl Iterator<Item = &'a i64>) -> String {
+    let mut ids: Vec<_> = tables.map(ToString::to_string).collect();
+    // One text of one set of tables: the statement stays prepared.
+    ids.sort_unstable();
     format!("table_id IN ({})", ids.join(", "))
 }
 
@@ -127,6 +142,7 @@ struct Stamper<'a> {
     has_references: bool,
     /// Tables whose next new row gets a counted key.
     counting: HashSet<i64>,
+    seen: Option<SeenCell>,
 }
 
 /// A table with the statement that reads one row of it.
@@ -162,7 +178,23 @@ impl<'a> Stamper<'a> {
             has_references,
             exceptions,
             counting: HashSet::new(),
+            seen: None,
         })
+    }
+
+    fn run(mut self) -> Result<u64> {
+        let (db, about) = (self.db, about(self.tables.keys()));
+        loop {
+            let noted = read_outbox(db, &self.tables, &about)?;
+            let Some(last) = noted.last() else { break };
+            let last = last.seq;
+            self.stamp_chunk(noted)?;
+            let sql = format!("DELETE FROM warren_outbox WHERE seq <= ?1 AND {about}");
+            db.prepare_cached(&sql)?.execute([last])?;
+        }
+        // After the changes: a reading of now would move the clock past the times of all of them.
+        self.announce_schemas()?;
+        self.finish()
     }
 
     fn stamp_chunk(&mut self, noted: Vec<Noted>) -> Result<()> {
@@ -227,17 +259,21 @@ impl<'a> Stamper<'a> {
             counted::note(self.db, id, timestamp)?;
         }
         let exception = self.exceptions.remove(id);
-        self.note_seen(&mut change, &row, exception, id.table);
+        self.note_seen(&mut change, &row, exception, id);
         self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
         let mut wins = true;
         match &change {
             Change::Write { cells, .. } => {
+                let columns = &self.tables[&id.table].table.columns;
+                let written = cells.iter().map(|cell| {
+                    let column = columns.iter().find(|column| column.name == cell.column);
+                    (column.expect("read from these columns").id, cell.replaced)
+                });
+                let written: Vec<_> = written.collect();
+                note_own_unseen(self.db, id, timestamp, &unseen_writes(&row, &written))?;
                 row.write(timestamp);
                 wins = row.is_live();
-                let columns = &self.tables[&id.table].table.columns;
-                for cell in cells {
-                    let column = columns.iter().find(|column| column.name == cell.column);
-                    let column = column.expect("read from these columns").id;
+                for (column, _) in written {
                     wins &= row.write_cell(column, timestamp);
                 }
             }
@@ -245,7 +281,7 @@ impl<'a> Stamper<'a> {
                 row.delete(timestamp);
                 wins = !row.is_live();
             }
-            Change::Schema { .. } | Change::Part { .. } => {}
+            Change::Schema { .. } | Change::Part { .. } | Change::Erased => {}
         }
         state::save(self.db, id, &row)?;
         if !wins {
@@ -260,17 +296,20 @@ impl<'a> Stamper<'a> {
     }
 
     /// Takes note of what the author saw in the row: what is merged later, they did not.
-    fn note_seen(&self, change: &mut Change, row: &Row, exception: Option<Kind>, table: i64) {
+    fn note_seen(&self, change: &mut Change, row: &Row, exception: Option<Kind>, id: &RowId) {
         let shown = exception.map_or(row.is_live(), Kind::is_visible);
         let is_dead = !row.is_live() && row.deleted() != Timestamp::ZERO;
         let seen_delete = is_dead.then(|| row.deleted());
         match change {
             Change::Write { cells, deleted, .. } => {
                 *deleted = seen_delete;
-                let columns = &self.tables[&table].table.columns;
+                let columns = &self.tables[&id.table].table.columns;
                 for cell in cells.iter_mut().filter(|_| shown) {
                     let column = columns.iter().find(|column| column.name == cell.column);
-                    cell.replaced = row.cell(column.expect("read from these columns").id);
+                    let column = column.expect("read from these columns").id;
+                    let seen = self.seen.as_ref();
+                    let seen = seen.filter(|seen| seen.row == *id && seen.column == column);
+                    cell.replaced = seen.map_or_else(|| row.cell(column), |seen| seen.message);
                 }
             }
             Change::Delete { seen, .. } => {
@@ -281,7 +320,7 @@ impl<'a> Stamper<'a> {
                     seen.extend(cells.chain(written));
                 }
             }
-            Change::Schema { .. } | Change::Part { .. } => {}
+            Change::Schema { .. } | Change::Part { .. } | Change::Erased => {}
         }
     }
 

@@ -73,6 +73,7 @@ pub(crate) fn rename(
         Change::Write { table, key, .. } | Change::Delete { table, key, .. } => (table, key),
         Change::Schema { .. } => return declaration::rename(db, old, new),
         Change::Part { .. } => return parts::rename(db, old, new),
+        Change::Erased => return Ok(()),
     };
     counted::rename(db, old, new)?;
     let id = RowId::new(Names::new(db)?.table(table)?, key);

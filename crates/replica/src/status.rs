@@ -3,14 +3,15 @@
 use crdt::{Fingerprint, Node};
 
 use crate::capture;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log;
 use crate::meta::{self, Key};
 use crate::obstacle::{self, Obstacle};
 use crate::phrase;
 use crate::replica::Replica;
 use crate::state::RowId;
-use crate::table::{Table, quote};
+use crate::table::{Declared, Table, quote};
+use crate::track;
 use crate::value::literals;
 
 /// A replica's state, without asking the server.
@@ -93,6 +94,12 @@ impl Replica {
         };
         let mut tables = Vec::new();
         for table in Table::all(db)? {
+            // One that lost only a column can be counted.
+            if Declared::read(db, &table.name)?.is_none()
+                && let Some(what) = track::what_went_away(db, &table)?
+            {
+                return Err(Error::SchemaChanged { table: table.name, what });
+            }
             let rows = count(&format!("SELECT count(*) FROM {}", quote(&table.name)))?;
             tables.push(TableStatus { name: table.name, rows });
         }

@@ -22,7 +22,7 @@ use crate::report::{Discrepancy, Report};
 use crate::stamp::{self, Now};
 use crate::table::Table;
 use crate::transport::{AsyncTransport, Pull};
-use crate::{adopt, conflicts, exception, form, merge, obstacle, renumber, settle, track};
+use crate::{adopt, conflicts, erasure, exception, form, merge, obstacle, renumber, settle, track};
 
 /// Messages of a page at most; the bytes bound is the protocol's.
 const PAGE_COUNT_MAX: usize = 10_000;
@@ -136,6 +136,7 @@ impl Session<'_, '_> {
         self.report.discrepancy = Discrepancy::of(&outcome, self.device()?.fingerprint.count);
         self.report.server_count = outcome.server.count;
         self.apply()?;
+        self.report.unscrubbed = self.replica.scrub()?;
         Ok(self.report)
     }
 
@@ -196,8 +197,8 @@ impl Session<'_, '_> {
         if answer.more && count == 0 {
             return Err(Error::Unreachable("it sends an empty page, and more to follow".into()));
         }
-        let refused = &mut self.report.refused;
-        let received = self.report.received;
+        let report = &mut self.report;
+        let received = report.received;
         let total = pulled.fingerprint.count;
         let progress = &mut *self.options.progress;
         let mut tell = |received: u64| {
@@ -206,7 +207,7 @@ impl Session<'_, '_> {
         let new = self.replica.transaction(|db| {
             // The first pull tells the time; from then on local changes can be stamped.
             stamp::stamp(db, &Table::all(db)?, now)?;
-            let new = keep(db, answer.messages, refused, |new| tell(received + new))?;
+            let new = keep(db, answer.messages, report, |new| tell(received + new))?;
             meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
             form::note(db, answer.form.as_ref())?;
             Ok(new)
@@ -252,13 +253,15 @@ impl Session<'_, '_> {
             cursor.get_or_insert(answer.cursor);
             let found = reconcile.answered(answer.findings);
             let found = found.map_err(|nonsense| Error::Unreachable(nonsense.to_string()))?;
-            let refused = &mut self.report.refused;
-            let received = self.report.received;
+            let (report, now) = (&mut self.report, self.now);
+            let received = report.received;
             let progress = &mut *self.options.progress;
             let mut tell = |received| progress(Progress::Received(received, received));
             let new = self.replica.transaction(|db| {
+                // What is erased changes the state of rows, to which local changes refer.
+                stamp::stamp(db, &Table::all(db)?, now)?;
                 log::mark_unsent(db, &found.wanted)?;
-                keep(db, found.missing, refused, |new| tell(received + new))
+                keep(db, found.missing, report, |new| tell(received + new))
             })?;
             tell(received + new);
             self.report.received += new;
@@ -287,6 +290,11 @@ impl Session<'_, '_> {
             if adopting {
                 let adopted = adopt::adopt(db)?;
                 report.adopted.extend(adopted.done);
+                let kind = |is_view| if is_view { "view" } else { "trigger" };
+                let told = adopted.left_out.into_iter();
+                report
+                    .left_out
+                    .extend(told.map(|one| format!("{} {}", kind(one.is_view), one.name)));
                 report.obstacles = adopted.obstacles;
                 track::follow_schema(db, now.device_ms)?;
             }
@@ -301,6 +309,7 @@ impl Session<'_, '_> {
                 report.lost += conflicts::count(db, &merged.contested)?;
             }
             report.exceptions = exception::counts(db)?;
+            report.unerased = erasure::unerased(db, report.equal)?;
             meta::set_number(db, Key::SyncedMs, now.device_ms)?;
             meta::set_number(db, Key::ServerCount, report.server_count)?;
             meta::set(db, Key::Equal, report.equal)

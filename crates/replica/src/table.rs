@@ -306,9 +306,9 @@ pub(crate) fn trackable(db: &Connection, name: &str) -> Result<Declared> {
     let kind: Option<String> =
         db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?;
     match kind.as_deref() {
-        Some("table") => {}
+        Some("table" | "shadow") => {}
         Some("view") => return Err(no("it is a view: track the tables that it shows")),
-        Some("virtual" | "shadow") => return Err(no("virtual tables cannot have triggers")),
+        Some("virtual") => return Err(no("virtual tables cannot have triggers")),
         _ => return Err(no("there is no such table")),
     }
     if is_internal(name) {

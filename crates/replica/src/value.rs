@@ -10,7 +10,8 @@ pub(crate) struct Bound<'a>(pub(crate) &'a Value);
 impl ToSql for Bound<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self.0 {
-            Value::Null => ValueRef::Null,
+            // What was erased is there as a row is there whose cell nobody filled in.
+            Value::Null | Value::Erased => ValueRef::Null,
             Value::Integer(integer) => ValueRef::Integer(*integer),
             Value::Real(real) => ValueRef::Real(*real),
             Value::Text(text) => ValueRef::Text(text.as_bytes()),
@@ -48,6 +49,7 @@ pub(crate) fn literal(value: &Value) -> String {
         Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
         Value::TextBytes(text) => format!("CAST({} AS TEXT)", hex(text)),
         Value::Blob(blob) => hex(blob),
+        Value::Erased => "'(erased)'".to_owned(),
         Value::Large(Large { is_text, length, .. }) => {
             format!("'({} of {length} bytes)'", if *is_text { "TEXT" } else { "BLOB" })
         }

@@ -210,6 +210,14 @@ impl RawBody {
         Ok((decoded?, self.room))
     }
 
+    /// The same, of which a part is a password.
+    pub(crate) fn decode_and_wipe<T: DeserializeOwned + prost::Message + Default>(
+        self,
+    ) -> Result<(T, Room), Refusal> {
+        let Self { encoding, bytes, room } = self;
+        Ok((decode_and_wipe(encoding, bytes, decode)?, room))
+    }
+
     async fn read(request: Request, app: &App, limits: BodyLimits) -> Result<Self, Refusal> {
         let encoding = Encoding::sent(request.headers())?;
         let extensions = request.extensions();
@@ -227,16 +235,35 @@ impl RawBody {
         Self::read(request, app, limits).await
     }
 
-    /// What it says, of which perhaps a part is a password: the body itself is wiped.
     fn decode_form<T>(
         self,
         decode: impl FnOnce(Encoding, &[u8]) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let form = decode(self.encoding, &self.bytes);
-        if let Ok(mut bytes) = self.bytes.try_into_mut() {
-            bytes.zeroize();
-        }
-        form
+        decode_and_wipe(self.encoding, self.bytes, decode)
+    }
+}
+
+/// What a body says, of which perhaps a part is a password: the body itself is wiped.
+fn decode_and_wipe<T>(
+    encoding: Encoding,
+    bytes: Bytes,
+    decode: impl FnOnce(Encoding, &[u8]) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let decoded = decode(encoding, &bytes);
+    if let Ok(mut bytes) = bytes.try_into_mut() {
+        bytes.zeroize();
+    }
+    decoded
+}
+
+/// What serde and prost say is about the caller's own bytes.
+fn decode<T: DeserializeOwned + prost::Message + Default>(
+    encoding: Encoding,
+    bytes: &[u8],
+) -> Result<T, Refusal> {
+    match encoding {
+        Encoding::Json => serde_json::from_slice(bytes).map_err(|e| malformed(&e)),
+        Encoding::Protobuf => T::decode(bytes).map_err(|e| malformed(&e)),
     }
 }
 
@@ -261,11 +288,7 @@ impl<T: DeserializeOwned + prost::Message + Default> FromRequest<Arc<App>> for F
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refusal> {
         let body = RawBody::read_form(request, app).await?;
-        let form = body.decode_form(|encoding, bytes| match encoding {
-            Encoding::Json => serde_json::from_slice(bytes).map_err(|e| malformed(&e)),
-            Encoding::Protobuf => T::decode(bytes).map_err(|e| malformed(&e)),
-        });
-        form.map(Self)
+        body.decode_form(decode).map(Self)
     }
 }
 

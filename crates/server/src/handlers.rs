@@ -4,6 +4,7 @@ pub(crate) mod accounts;
 pub(crate) mod admin;
 pub(crate) mod clients;
 pub(crate) mod encryption;
+pub(crate) mod erase;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod reconcile;

@@ -8,7 +8,9 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::admission::hosts::Hosts;
 use crate::app::App;
 use crate::gateway::{self, Gateway, Place};
-use crate::handlers::{accounts, admin, clients, encryption, events, health, reconcile, sync};
+use crate::handlers::{
+    accounts, admin, clients, encryption, erase, events, health, reconcile, sync,
+};
 use crate::{openapi, origin, respond, site};
 
 /// The API, the gateways that are under a path, and where neither is, the site.
@@ -20,6 +22,7 @@ pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway], hosts: Arc<Hosts>) ->
         .merge(sync::router())
         .merge(reconcile::router())
         .merge(encryption::router())
+        .merge(erase::router())
         .merge(events::router())
         .merge(openapi::router());
     let (mut calls, mut document) = calls.split_for_parts();

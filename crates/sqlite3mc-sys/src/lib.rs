@@ -1,6 +1,7 @@
 //! SQLite Multiple Ciphers, linked under rusqlite, and the calls of it that rusqlite does not know.
 //!
-//! `build.rs` compiles the library; for wasm32, `sqlite-wasm-rs` does. This file holds the only
+//! `build.rs` compiles the library, and SQLite's recovery extension with it; for wasm32,
+//! `sqlite-wasm-rs` does the library alone. This file holds the only
 //! `unsafe` code of the project: the C calls that rusqlite has no words for.
 //!
 //! # Invariants
@@ -14,8 +15,21 @@
     reason = "C functions that rusqlite does not wrap; each call says why it is sound"
 )]
 
+#[cfg(unix)]
+mod overlay;
+#[cfg(not(target_family = "wasm"))]
+mod page_filter;
+#[cfg(not(target_family = "wasm"))]
+mod recovery;
+
 use std::ffi::{CStr, c_char, c_int, c_void};
 
+#[cfg(unix)]
+pub use overlay::overlay;
+#[cfg(not(target_family = "wasm"))]
+pub use page_filter::FilteredConnection;
+#[cfg(not(target_family = "wasm"))]
+pub use recovery::{RecoveredValue, Recovery, RecoveryOptions, stand_in_collation};
 use rusqlite::{Connection, ffi};
 #[cfg(target_family = "wasm")]
 use sqlite_wasm_rs as _;
@@ -39,7 +53,7 @@ unsafe extern "C" {
 
 /// What `sqlite3mc` takes as "these bytes are the key", so that it derives none.
 const RAW_PREFIX: &[u8; 4] = b"raw:";
-const RAW_KEY_SIZE: u8 = 4 + 32;
+const RAW_KEY_SIZE: usize = 4 + 32;
 
 /// Gives the main database its key. A wrong key is noticed at the first read, not here.
 ///
@@ -72,13 +86,28 @@ fn unlock(db: &Connection, key: &[u8]) -> rusqlite::Result<()> {
     check(code)
 }
 
-/// Encrypts the main database anew under `raw_key`. Needs a connection with no transaction open.
+/// Encrypts the main database anew under `raw_key`. Needs a connection with no transaction open, and
+/// a file that is not in WAL mode if it was not encrypted.
 pub fn rekey(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
-    let key = prefixed(raw_key);
+    encrypt_anew(db, &*prefixed(raw_key))
+}
+
+/// The same under a key that the cipher derives from a passphrase.
+pub fn rekey_passphrase(db: &Connection, passphrase: &[u8]) -> rusqlite::Result<()> {
+    encrypt_anew(db, passphrase)
+}
+
+/// Decrypts the main database: from here on it has no key. Needs a connection with no transaction
+/// open.
+pub fn remove_key(db: &Connection) -> rusqlite::Result<()> {
+    encrypt_anew(db, &[])
+}
+
+fn encrypt_anew(db: &Connection, key: &[u8]) -> rusqlite::Result<()> {
+    let Ok(size) = c_int::try_from(key.len()) else { return check(ffi::SQLITE_TOOBIG) };
     // SAFETY: as in `unlock`.
-    let code = unsafe {
-        sqlite3_rekey_v2(db.handle(), c"main".as_ptr(), key.as_ptr().cast(), RAW_KEY_SIZE.into())
-    };
+    let code =
+        unsafe { sqlite3_rekey_v2(db.handle(), c"main".as_ptr(), key.as_ptr().cast(), size) };
     check(code)
 }
 
@@ -97,6 +126,16 @@ pub fn last_error(db: &Connection) -> ffi::Error {
 /// own descriptor: to close another one of the same file would give up the locks that this
 /// process's connections hold on it.
 pub fn flush_file(db: &Connection) -> rusqlite::Result<()> {
+    let file = main_file(db)?;
+    // SAFETY: an open database's file is an open file of its VFS until the connection is closed,
+    // and its methods are null only if it is not open.
+    let sync = unsafe { file.as_ref().and_then(|file| file.pMethods.as_ref()?.xSync) };
+    // SAFETY: as above.
+    sync.map_or(Ok(()), |sync| check(unsafe { sync(file, ffi::SQLITE_SYNC_NORMAL) }))
+}
+
+/// The main database's open file.
+fn main_file(db: &Connection) -> rusqlite::Result<*mut ffi::sqlite3_file> {
     let mut file: *mut ffi::sqlite3_file = std::ptr::null_mut();
     // SAFETY: the handle is valid and this thread's alone, as in `unlock`; this operation writes
     // one pointer, to where `file` lives.
@@ -109,17 +148,36 @@ pub fn flush_file(db: &Connection) -> rusqlite::Result<()> {
         )
     };
     check(code)?;
-    // SAFETY: an open database's file is an open file of its VFS until the connection is closed,
-    // and its methods are null only if it is not open.
-    let sync = unsafe { file.as_ref().and_then(|file| file.pMethods.as_ref()?.xSync) };
-    // SAFETY: as above.
-    sync.map_or(Ok(()), |sync| check(unsafe { sync(file, ffi::SQLITE_SYNC_NORMAL) }))
+    Ok(file)
+}
+
+/// Bytes at the end of each page that are not SQLite's: what the cipher asks for.
+pub fn reserved_bytes(db: &Connection) -> rusqlite::Result<u8> {
+    // Below zero: nothing is set.
+    let mut bytes: c_int = -1;
+    // SAFETY: as in `main_file`; this operation reads and writes one number.
+    let code = unsafe {
+        ffi::sqlite3_file_control(
+            db.handle(),
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_RESERVE_BYTES,
+            (&raw mut bytes).cast(),
+        )
+    };
+    check(code)?;
+    Ok(u8::try_from(bytes).unwrap_or_default())
 }
 
 /// The memory that this connection's page caches hold.
 pub fn cache_bytes(db: &Connection) -> rusqlite::Result<usize> {
     let bytes = status(db, ffi::SQLITE_DBSTATUS_CACHE_USED)?;
     Ok(usize::try_from(bytes).expect("SQLite counts bytes from zero"))
+}
+
+/// How many pages this connection has looked for a place in, in its cache or not. Starts anew at 2^32.
+pub fn pages_looked_at(db: &Connection) -> rusqlite::Result<u32> {
+    let hits = status(db, ffi::SQLITE_DBSTATUS_CACHE_HIT)?;
+    Ok(hits.wrapping_add(status(db, ffi::SQLITE_DBSTATUS_CACHE_MISS)?).cast_unsigned())
 }
 
 fn status(db: &Connection, what: c_int) -> rusqlite::Result<c_int> {
@@ -132,8 +190,8 @@ fn status(db: &Connection, what: c_int) -> rusqlite::Result<c_int> {
     Ok(current)
 }
 
-fn prefixed(raw_key: &[u8; 32]) -> Zeroizing<[u8; RAW_KEY_SIZE as usize]> {
-    let mut key = Zeroizing::new([0; RAW_KEY_SIZE as usize]);
+fn prefixed(raw_key: &[u8; 32]) -> Zeroizing<[u8; RAW_KEY_SIZE]> {
+    let mut key = Zeroizing::new([0; RAW_KEY_SIZE]);
     key[..RAW_PREFIX.len()].copy_from_slice(RAW_PREFIX);
     key[RAW_PREFIX.len()..].copy_from_slice(raw_key);
     key

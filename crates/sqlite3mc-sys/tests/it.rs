@@ -31,6 +31,25 @@ fn a_file_opens_with_its_key_and_after_rekey_with_the_other() {
 }
 
 #[test]
+fn a_file_without_a_key_gets_a_passphrase_and_loses_it_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (42)").unwrap();
+    sqlite3mc_sys::rekey_passphrase(&db, b"open sesame").unwrap();
+    drop(db);
+
+    read(&Connection::open(&path).unwrap()).unwrap_err();
+    let db = Connection::open(&path).unwrap();
+    sqlite3mc_sys::passphrase(&db, b"open sesame").unwrap();
+    assert_eq!(read(&db), Ok(42));
+    sqlite3mc_sys::remove_key(&db).unwrap();
+    drop(db);
+
+    assert_eq!(read(&Connection::open(&path).unwrap()), Ok(42));
+}
+
+#[test]
 fn the_raw_key_is_the_one_that_other_programs_name_in_hex() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");

@@ -12,7 +12,7 @@
 //! - The first content for a timestamp stays; a request with another one is refused as a whole,
 //!   or, from a gateway whose apps seal anew what they send again, passed over.
 //! - Arrival numbers count up from 1 and are never given twice. Rows are never deleted, but by a
-//!   gateway that clears the vault.
+//!   gateway that clears the vault; contents change only by [`SyncStore::erase`].
 //!
 //! # Not here
 //! - Who may open a vault, and its key → `accounts`. Batching, commits, open handles → `engine`.
@@ -45,7 +45,8 @@ pub use postgres::{Postgres, plproxy_sql, schema_sql};
 pub use reconcile::{Claim, Finding, Holds, reconcile};
 pub use sqlite::{APPLICATION_ID, FileSizes, Files, VaultDamage};
 pub use store::{
-    Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
+    Erasure, Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault,
+    Verification,
 };
 pub use transfer::copy;
 pub use vaults::Vaults;

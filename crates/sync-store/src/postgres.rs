@@ -38,7 +38,8 @@ use crate::batch::Batch;
 use crate::client::{Client, Seen};
 use crate::error::{Error, Result};
 use crate::store::{
-    Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault, Verification,
+    Erasure, Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault,
+    Verification,
 };
 
 /// A vault, and the keys that open what is in it.
@@ -153,6 +154,10 @@ impl SyncStore for PostgresStore {
         // Reading it mends it.
         let after = if is_damaged { self.state().await? } else { stored.after };
         Ok(Stored { after, ..stored })
+    }
+
+    async fn erase(&self, erasures: Vec<Erasure>, quota: Quota) -> Result<Stored> {
+        upkeep::erase(self, erasures, quota).await
     }
 
     async fn page(

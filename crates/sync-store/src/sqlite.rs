@@ -6,6 +6,7 @@
 //! - Reads run on blocking threads, writes on the engine's: no async task touches a file.
 
 mod clients;
+mod erase;
 mod files;
 mod gateway;
 mod messages;
@@ -32,7 +33,7 @@ use crate::batch::Batch;
 use crate::client::{Client, Seen};
 use crate::error::{Error, Result};
 use crate::store::{
-    Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Verification,
+    Erasure, Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Verification,
 };
 
 /// An open vault; the file stays open while one is held.
@@ -84,6 +85,14 @@ impl SyncStore for SqliteStore {
     async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored> {
         let durability = if batch.is_empty() { Durability::Os } else { Durability::Disk };
         self.write(durability, move |db| messages::store(db, &batch, quota, seen.as_ref())).await
+    }
+
+    async fn erase(&self, erasures: Vec<Erasure>, quota: Quota) -> Result<Stored> {
+        let erased =
+            self.write(Durability::Disk, move |db| erase::erase(db, &erasures, quota)).await?;
+        let database = Arc::clone(&self.database);
+        blocking(move || Ok(database.rewrite()?)).await?;
+        Ok(erased)
     }
 
     async fn page(

@@ -25,6 +25,14 @@ pub trait SyncStore: GatewayStore {
     /// messages do not fit, `Behind` if something has arrived that the batch does not follow.
     async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored>;
 
+    /// Gives messages other contents, all or none, under the same arrival numbers: devices find them
+    /// by the fingerprint. When it is answered, what the contents were is on no page of a file; in
+    /// PostgreSQL a vacuum removes it.
+    ///
+    /// `Behind` if one of them is not there, or is not what the caller takes it for, `QuotaExceeded`
+    /// if the contents do not fit, `Busy` if the file could not be written anew: asking again does.
+    async fn erase(&self, erasures: Vec<Erasure>, quota: Quota) -> Result<Stored>;
+
     /// What arrived after `cursor`: at most `count_max` messages, and no more after `bytes_max` of
     /// contents. Notes that the device has been answered so far; that note may be lost.
     async fn page(
@@ -99,12 +107,20 @@ pub struct State {
     pub fingerprint: Fingerprint,
 }
 
+/// A message with the content that it gets.
+#[derive(Clone, Debug)]
+pub struct Erasure {
+    pub message: Message,
+    /// [`Fingerprint::of`] the message until now.
+    pub hash: u128,
+}
+
 /// What became of messages that were to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Messages that were new.
+    /// Messages that were new, or got another content.
     pub stored: u64,
-    /// Messages that were there already.
+    /// Messages that were there already, with this content.
     pub known: u64,
     /// The set afterwards; the new messages have its newest arrival numbers, without gaps.
     pub after: State,

@@ -2,6 +2,7 @@
 import { WarrenError, type Device, type PasswordChange } from "./api.js";
 import { failure } from "./errors.js";
 import { toDevice, type ClientJson } from "./json.js";
+import { reaching } from "./origins.js";
 
 /** A password hash waits for its turn on the server, for 20 s at most. */
 const REQUEST_MS_MAX = 60_000;
@@ -57,7 +58,8 @@ async function ask(remote: Remote, request: Request): Promise<Response> {
     headers.set("content-type", "application/json");
     init.body = JSON.stringify(request.body);
   }
-  const answer = await reach(remote.server.replace(/\/+$/, "") + request.path, init);
+  const url = remote.server.replace(/\/+$/, "") + request.path;
+  const answer = await reaching(remote.server, reach(url, init));
   if (!answer.ok) {
     throw await refusal(answer);
   }

@@ -1,11 +1,12 @@
 /** What the owner does for each call. */
 import { changePassword, listDevices, makeAccount, revokeDevice, type Remote } from "./accounts.js";
-import type { Progress } from "./api.js";
+import type { FileKey, Progress } from "./api.js";
 import type { Answered, CallName } from "./calls.js";
 import { errorInfo, failure } from "./errors.js";
 import type { OpenFile } from "./file.js";
 import { inTurns, type Lane } from "./lane.js";
 import type { CallOf } from "./messages.js";
+import { reaching } from "./origins.js";
 import { prepare } from "./preparing.js";
 import { readStatus } from "./standing.js";
 import type { Statements } from "./statements.js";
@@ -20,6 +21,8 @@ export interface AnswersParts {
   stands(): void;
   /** Any table may be different now. */
   wrote(): void;
+  /** All tabs are to know. */
+  rekeyed(key: FileKey | null): void;
   progress(tab: string, number: number, progress: Progress): void;
 }
 
@@ -31,7 +34,12 @@ export type Answers = {
 };
 
 export function answers(parts: AnswersParts): Answers {
-  return { ...sqlAnswers(parts), ...accountAnswers(parts), ...fileAnswers(parts) };
+  return {
+    ...sqlAnswers(parts),
+    ...accountAnswers(parts),
+    ...changeAnswers(parts),
+    ...fileAnswers(parts),
+  };
 }
 
 type Sql =
@@ -81,7 +89,8 @@ function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
         return;
       }
       const registration = { ...credentials, isNew: isNew || plain };
-      await inTurns(turns, (mine) => file.signIn(registration, server, mine));
+      const signedIn = inTurns(turns, (mine) => file.signIn(registration, server, mine));
+      await reaching(server, signedIn);
       stands();
     });
     syncing.mended();
@@ -117,8 +126,7 @@ function accountAnswers(parts: AnswersParts): Pick<Answers, Account> {
 }
 
 type Whole =
-  | "phrase" | "createPhrase" | "beginAccount" | "usePhrase" | "history" | "conflicts" | "restore"
-  | "dismiss" | "export" | "import";
+  | "phrase" | "createPhrase" | "beginAccount" | "usePhrase" | "export" | "import" | "rekey";
 
 function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
   const { file, statements, syncing } = parts;
@@ -128,28 +136,11 @@ function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
     syncing.mended();
     return given;
   };
-  type Settling = CallOf<"restore"> | CallOf<"dismiss">;
-  const settle = ({ given, again }: Settling, settleOne: (id: string) => void): Promise<void> =>
-    statements.alone(() => {
-      try {
-        settleOne(given.conflictId);
-      } catch (thrown) {
-        // A lost edit that was settled is none any more.
-        if (!again || errorInfo(thrown).code !== "no_conflict") {
-          throw thrown;
-        }
-      }
-      parts.wrote();
-    });
   return {
     phrase: () => statements.alone(() => file.phrase()),
     createPhrase: () => withPhrase(() => file.createPhrase()),
     beginAccount: () => withPhrase(() => file.beginAccount()),
     usePhrase: ({ given }) => withPhrase(() => file.usePhrase(given.words)),
-    history: ({ given }) => statements.alone(() => file.history(given.table, given.key)),
-    conflicts: () => statements.alone(() => file.conflicts()),
-    restore: (call) => settle(call, (id) => file.restore(id)),
-    dismiss: (call) => settle(call, (id) => file.dismiss(id)),
     export: () => syncing.quietly(() => statements.alone(() => file.export())),
     async import({ given }) {
       await syncing.quietly(() =>
@@ -162,6 +153,55 @@ function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
       parts.stands();
       syncing.mended();
     },
+    async rekey({ given: { from, to } }) {
+      await syncing.quietly(() =>
+        statements.alone(() => {
+          file.rekey(from ?? undefined, to ?? undefined);
+          // Before anybody may have to open the file anew.
+          parts.rekeyed(to);
+        }),
+      );
+      parts.stands();
+    },
+  };
+}
+
+type Changes =
+  | "edit" | "history" | "record" | "deleted" | "conflicts" | "restore" | "dismiss"
+  | "held" | "give" | "letGo";
+
+function changeAnswers(parts: AnswersParts): Pick<Answers, Changes> {
+  const { file, statements } = parts;
+  /** Another owner may have done it. */
+  const once = (again: boolean, settle: () => void): Promise<void> =>
+    statements.alone(() => {
+      try {
+        settle();
+      } catch (thrown) {
+        // What was settled is none any more.
+        if (!again || errorInfo(thrown).code !== "no_conflict") {
+          throw thrown;
+        }
+      }
+      parts.wrote();
+    });
+  return {
+    edit: ({ given }) =>
+      statements.alone(() => {
+        const outcome = file.edit(given);
+        parts.wrote();
+        return outcome;
+      }),
+    history: ({ given }) => statements.alone(() => file.history(given.table, given.key)),
+    record: () => statements.alone(() => file.record()),
+    deleted: ({ given }) => statements.alone(() => file.deleted(given.table, given.countMax)),
+    conflicts: () => statements.alone(() => file.conflicts()),
+    restore: ({ given, again }) => once(again, () => file.restore(given.conflictId)),
+    dismiss: ({ given, again }) => once(again, () => file.dismiss(given.conflictId)),
+    held: () => statements.alone(() => file.held()),
+    give: ({ given, again }) =>
+      once(again, () => file.give(given.heldId, given.column, given.value)),
+    letGo: ({ given, again }) => once(again, () => file.letGo(given.heldId)),
   };
 }
 

@@ -6,7 +6,21 @@
  */
 
 export type SqlValue = null | number | bigint | string | boolean | Uint8Array;
+/** The name of a table or a column, in a template: `identifier` makes it. */
+export interface Identifier {
+  /** As SQL has it. */
+  readonly quoted: string;
+}
+/** What a statement takes; a `Date` becomes its ISO 8601 text in UTC. */
+export type SqlParameter = SqlValue | Date;
+/** What stands in a template: a parameter, a list of them (`IN ${ids}`), or an `identifier`. */
+export type TemplateValue = SqlParameter | readonly SqlParameter[] | Identifier;
 export type Row = Readonly<Record<string, SqlValue>>;
+/** What a type of rows fulfils, an `interface` too: each of its fields is a value of SQL. */
+export type RowOf<T> = { readonly [K in keyof T]: SqlValue };
+
+/** What opens an encrypted file: 32 random bytes, or a passphrase that the key is derived from. */
+export type FileKey = Uint8Array | string;
 
 /** What to open, and how. */
 export interface OpenOptions {
@@ -14,25 +28,26 @@ export interface OpenOptions {
   readonly name: string;
   /**
    * SQL that makes the tables, run once. As a list: migrations, each run once and in order, counted
-   * in `PRAGMA user_version`; one text is a list of one.
+   * in `PRAGMA user_version`; one text is a list of one. What has run may not be edited
+   * (`schema_changed`): append to the list.
    */
   readonly schema: string | readonly string[];
   /** Tables that sync; more with {@link Database.track}. */
   readonly track?: readonly string[];
   /** The server's address; the page's own origin if left out. */
   readonly server?: string;
-  /** Encrypts the file: 32 random bytes, or a passphrase that the key is derived from. */
-  readonly key?: Uint8Array | string;
+  /** Encrypts the file. Another key, or none, is given later by {@link Database.rekey}. */
+  readonly key?: FileKey;
   /** Sync by itself when something changed here or there; `true` unless told otherwise. */
   readonly autoSync?: boolean;
-  /** Where the package's other files are, if not beside this module under their own names. */
+  /** Where the package's other files are, if neither a bundler sees to that nor they lie beside
+   * the script that this module is in. */
   readonly assets?: AssetAddresses;
 }
 
-/** `worker.js`, `replica.js` and `replica_bg.wasm`, all from the page's own origin. */
+/** `worker.js` and `replica_bg.wasm`, both from the page's own origin. */
 export interface AssetAddresses {
   readonly worker?: string | URL;
-  readonly engine?: string | URL;
   readonly wasm?: string | URL;
 }
 
@@ -46,7 +61,7 @@ export interface Observable<T> {
 }
 
 /** A query whose rows are told anew whenever a table that it reads has changed. */
-export interface LiveQuery<T extends Row> {
+export interface LiveQuery<T extends RowOf<T>> {
   (onRows: (rows: readonly T[]) => void, onError?: (error: WarrenError) => void): Unsubscribe;
   readonly sql: string;
   readonly parameters: readonly SqlValue[];
@@ -55,14 +70,20 @@ export interface LiveQuery<T extends Row> {
 /** What runs SQL: the database, or a transaction. */
 export interface Queries {
   /** Runs one statement; the values become bound parameters. */
-  sql<T extends Row = Row>(text: TemplateStringsArray, ...values: SqlValue[]): Promise<T[]>;
+  sql<T extends RowOf<T> = Row>(
+    text: TemplateStringsArray,
+    ...values: TemplateValue[]
+  ): Promise<T[]>;
   /** The same, the text and its parameters apart. */
-  query<T extends Row = Row>(sql: string, parameters?: readonly SqlValue[]): Promise<Result<T>>;
+  query<T extends RowOf<T> = Row>(
+    sql: string,
+    parameters?: readonly SqlParameter[],
+  ): Promise<Result<T>>;
   /** One statement for each list of parameters, in one transaction; for many rows. */
-  executeMany(sql: string, parameters: readonly (readonly SqlValue[])[]): Promise<number>;
+  executeMany(sql: string, parameters: readonly (readonly SqlParameter[])[]): Promise<number>;
 }
 
-export interface Result<T extends Row = Row> {
+export interface Result<T extends RowOf<T> = Row> {
   readonly rows: T[];
   /** Rows inserted, updated or deleted. */
   readonly changes: number;
@@ -72,9 +93,15 @@ export interface Database extends Queries {
   readonly name: string;
   readonly status: Observable<Status>;
 
-  live<T extends Row = Row>(text: TemplateStringsArray, ...values: SqlValue[]): LiveQuery<T>;
+  live<T extends RowOf<T> = Row>(
+    text: TemplateStringsArray,
+    ...values: TemplateValue[]
+  ): LiveQuery<T>;
   /** The same, the text and its parameters apart. */
-  liveQuery<T extends Row = Row>(sql: string, parameters?: readonly SqlValue[]): LiveQuery<T>;
+  liveQuery<T extends RowOf<T> = Row>(
+    sql: string,
+    parameters?: readonly SqlParameter[],
+  ): LiveQuery<T>;
   /**
    * All or nothing; nobody else's statements run in between, so `work` is to use `tx` alone. Rolled
    * back if `work` throws, or says nothing for 30 s. `owner_lost` means that nothing was done, and
@@ -118,12 +145,38 @@ export interface Database extends Queries {
    */
   beginAccount(): Promise<void>;
 
+  /**
+   * Writes one cell by somebody who saw `seen` in it, as in a form that was open for a while. What
+   * the cell held instead is then a lost edit: {@link conflicts} lists it, on all devices.
+   */
+  edit(
+    table: string,
+    key: readonly SqlValue[],
+    column: string,
+    value: SqlValue,
+    given: { readonly seen: SqlValue },
+  ): Promise<EditOutcome>;
+
+  /** Every change of a row until the last sync, or the last {@link record}; oldest first. */
   history(table: string, ...key: SqlValue[]): Promise<HistoryEntry[]>;
+  /**
+   * Makes history of what was written since the last sync. Before rows are deleted that somebody
+   * may want back: one that no sync and no call of this has seen leaves nothing behind.
+   */
+  record(): Promise<void>;
+  /** The rows of a table that were deleted last, newest first: 100, unless told otherwise. */
+  deleted(table: string, options?: { readonly countMax?: number }): Promise<DeletedRow[]>;
   conflicts(): Promise<Conflict[]>;
   /** Puts a lost edit back. */
   restore(conflictId: string): Promise<void>;
   /** Lets a lost edit be: from the next sync on no device lists it. */
   dismiss(conflictId: string): Promise<void>;
+  /** Rows that are live and not shown: {@link Status.held} of them. */
+  held(): Promise<HeldRow[]>;
+  /** Shows such a row with another value in one column; `constraint` if it does not fit. */
+  give(heldId: string, column: string, value: string): Promise<void>;
+  /** Deletes such a row, on all devices. */
+  letGo(heldId: string): Promise<void>;
   /** How the server and the other devices stand beside this one. */
   receipt(): Promise<Receipt>;
 
@@ -131,7 +184,23 @@ export interface Database extends Queries {
   export(): Promise<Uint8Array>;
   /** Replaces the database by a file; it becomes a device of its own. */
   import(file: Uint8Array): Promise<void>;
+  /**
+   * Encrypts the file with another key, or decrypts it. `from` is the key that it has (`wrong_key`
+   * if not), `null` where there is none. Everything stays: rows, unsent changes, account, phrase.
+   * The other tabs follow. If this is cut off, the file opens with the one key or with the other.
+   */
+  rekey(change: KeyChange): Promise<void>;
   close(): Promise<void>;
+  /**
+   * Closes the database in all tabs (`deleted`) and erases its files; what was not sent is lost.
+   * The device stays registered: {@link signOut} first.
+   */
+  delete(): Promise<void>;
+}
+
+export interface KeyChange {
+  readonly from: FileKey | null;
+  readonly to: FileKey | null;
 }
 
 export interface Credentials {
@@ -181,6 +250,10 @@ export interface SyncReport {
   readonly repaired: boolean;
   /** Messages that were received, are kept, and are not shown. */
   readonly refused: number;
+  /** Messages of which something was erased for good (`warren vault repair`), on any device. */
+  readonly erased: number;
+  /** Why pages of the file may hold what was erased, if that is so; the next sync tries again. */
+  readonly unscrubbed?: string;
   /**
    * Edits that lost to others made without knowing of them, in rows where such edits met in this
    * sync: {@link Database.conflicts} lists them.
@@ -208,8 +281,15 @@ export interface Status {
   readonly isOwner: boolean;
   readonly account?: { readonly server: string; readonly login: string };
   readonly sealed: boolean;
+  /** Whether the file has a key. */
+  readonly encrypted: boolean;
   /** Changes that the server has yet to get. */
   readonly unsent: number;
+  /** Edits that were found lost since the present owner opened the file: where this grows,
+   * {@link Database.conflicts} has more. */
+  readonly lost: number;
+  /** Rows that are live and not shown: {@link Database.held} lists them. */
+  readonly held: number;
   readonly sync: SyncState;
   /** When a sync last ended well, in milliseconds since 1970. */
   readonly syncedMs?: number;
@@ -254,6 +334,13 @@ export interface Receipt {
   readonly devices: readonly Device[];
 }
 
+/**
+ * - `written`: the cell has the new value.
+ * - `unseen`: so it has, and what was there, which the author had not seen, is a lost edit.
+ * - `missing`: there is no such row any more; nothing was written.
+ */
+export type EditOutcome = "written" | "unseen" | "missing";
+
 export interface HistoryEntry {
   readonly timestamp: string;
   readonly timeMs: number;
@@ -262,12 +349,39 @@ export interface HistoryEntry {
   readonly cells: Row;
 }
 
+/** A row that was deleted, and is not there again. */
+export interface DeletedRow {
+  readonly key: readonly SqlValue[];
+  readonly device: string;
+  readonly timeMs: number;
+  /** Its columns with their last values. */
+  readonly row: Row;
+}
+
+/** A row that collides with a newer one, or does not fit its table. */
+export interface HeldRow {
+  readonly id: string;
+  readonly table: string;
+  readonly key: readonly SqlValue[];
+  /** `displaced` by a row with the same UNIQUE value, refused by a `constraint` of the table, of a
+   * `key` that the table cannot have, or `incomplete` until the rest of a large value is here. */
+  readonly kind: "displaced" | "constraint" | "key" | "incomplete";
+  /** The same in words, often SQLite's. */
+  readonly reason: string;
+  /** Its columns, the key's left out, as far as their values are known. */
+  readonly row: Row;
+}
+
 export interface Conflict {
   readonly id: string;
   readonly table: string;
   readonly key: readonly SqlValue[];
+  /** Whose edit was lost, and when it was made. */
   readonly device: string;
   readonly timeMs: number;
+  /** Whose edit is there instead, and when that was made. */
+  readonly keptDevice: string;
+  readonly keptMs: number;
   /** What was lost, and what is there instead. */
   readonly lost: Row;
   readonly kept: Row;

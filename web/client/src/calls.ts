@@ -8,8 +8,13 @@
 import type {
   Conflict,
   Credentials,
+  DeletedRow,
   Device,
+  EditOutcome,
+  FileKey,
+  HeldRow,
   HistoryEntry,
+  KeyChange,
   NewAccount,
   PasswordChange,
   Receipt,
@@ -24,12 +29,22 @@ export interface Preparation {
   readonly track: readonly string[];
   readonly server: string;
   readonly autoSync: boolean;
+  /** What the tab was given to open the file: it has to be right also where another tab owns it. */
+  readonly key: FileKey | null;
 }
 
 /** Rows, and the tables that they were read from. */
 export interface Reading {
   readonly packed: PackedRows;
   readonly tables: readonly string[];
+}
+
+export interface CellEdit {
+  readonly table: string;
+  readonly key: readonly SqlValue[];
+  readonly column: string;
+  readonly value: SqlValue;
+  readonly seen: SqlValue;
 }
 
 /** What a call is given, and what it answers. */
@@ -59,13 +74,20 @@ export interface Calls {
   createPhrase: [void, string];
   beginAccount: [void, void];
   usePhrase: [{ words: string }, void];
+  edit: [CellEdit, EditOutcome];
   history: [{ table: string; key: readonly SqlValue[] }, HistoryEntry[]];
+  record: [void, void];
+  deleted: [{ table: string; countMax: number }, DeletedRow[]];
+  held: [void, HeldRow[]];
+  give: [{ heldId: string; column: string; value: string }, void];
+  letGo: [{ heldId: string }, void];
   conflicts: [void, Conflict[]];
   restore: [{ conflictId: string }, void];
   dismiss: [{ conflictId: string }, void];
   receipt: [void, Receipt];
   export: [void, Uint8Array];
   import: [{ file: Uint8Array }, void];
+  rekey: [KeyChange, void];
 }
 
 export type CallName = keyof Calls;
@@ -114,11 +136,19 @@ export const RULES: { readonly [K in CallName]: Rule } = {
   createPhrase: ONCE,
   beginAccount: STATEMENT,
   usePhrase: STATEMENT,
+  // Done twice, the second finds what the first wrote.
+  edit: STATEMENT,
   history: STATEMENT,
+  record: STATEMENT,
+  deleted: STATEMENT,
+  held: STATEMENT,
+  give: STATEMENT,
+  letGo: STATEMENT,
   conflicts: STATEMENT,
   restore: STATEMENT,
   dismiss: STATEMENT,
   receipt: REQUEST,
   export: STATEMENT,
   import: ONCE,
+  rekey: ONCE,
 };

@@ -2,32 +2,42 @@
 import type {
   Database,
   ErrorInfo,
+  FileKey,
   LiveQuery,
   OpenOptions,
   Queries,
   Result,
-  Row,
-  SqlValue,
+  RowOf,
+  SqlParameter,
   Status,
+  TemplateValue,
   Unsubscribe,
 } from "./api.js";
 import { WarrenError } from "./api.js";
 import { asking, type Asking } from "./asking.js";
 import type { Answered, CallName, Given, Preparation } from "./calls.js";
 import { systemClock } from "./clock.js";
+import { deleteDatabase } from "./erasing.js";
 import { failure, toWarrenError } from "./errors.js";
 import { lives, type Lives } from "./live.js";
 import { newPeer } from "./messages.js";
 import { observable, type Source } from "./observable.js";
 import { unpack } from "./packed.js";
+import { here, workerSource } from "./starting.js";
 import { checked, fromTemplate, type Statement } from "./statement.js";
-import { openTab, type Assets, type Tab } from "./tab.js";
+import { openTab, type Tab } from "./tab.js";
+
+/** What {@link Database.deleted} lists, unless it is told otherwise. */
+const DELETED_COUNT = 100;
 
 const UNKNOWN: Status = {
   storage: "opfs",
   isOwner: false,
   sealed: false,
+  encrypted: false,
   unsent: 0,
+  lost: 0,
+  held: 0,
   sync: { phase: "local" },
 };
 
@@ -61,30 +71,40 @@ export async function open(options: OpenOptions): Promise<Database> {
   });
   // Where the tab cannot even be linked, nobody waits for this.
   prepared.catch(() => undefined);
+  // Nothing is asked any more: a status that was on its way says nothing of that.
+  let isOver = false;
   const failed = (error: ErrorInfo): void => {
+    isOver = true;
     refuse(failureOf(error));
     asks.end(error);
     status.set({ ...status.value, sync: { phase: "failed", error } });
   };
   let isOwner = false;
+  let key = options.key ?? null;
   const link = await openTab({
     name: options.name,
     tab,
     key: options.key,
-    assets: toAssets(options),
+    workers: workerSource(options.assets),
+    wasm: options.assets?.wasm === undefined ? undefined : here(options.assets.wasm),
     clock: systemClock,
     locks: (navigator as { locks?: LockManager }).locks,
     onOwner(id, post, isOwn) {
       isOwner = isOwn;
       asks.moveTo(id, post, () => {
-        const { answer } = asks.ask("prepare", preparation);
+        const { answer } = asks.ask("prepare", { ...preparation, key });
         answer.then(ready, (thrown: unknown) => failed(toWarrenError(thrown)));
       });
       // What was written while there was no owner, nobody told.
       live.changedAll();
     },
+    onRekeyed: (changed) => {
+      key = changed;
+    },
     onStatus: (own) => {
-      status.set({ ...own, isOwner });
+      if (!isOver) {
+        status.set({ ...own, isOwner });
+      }
       stood();
     },
     onChanged: live.changed,
@@ -105,14 +125,12 @@ function failureOf(error: ErrorInfo): WarrenError {
   return new WarrenError(error.code, error.message);
 }
 
-function toPreparation(options: OpenOptions): Preparation {
+function toPreparation(options: OpenOptions): Omit<Preparation, "key"> {
   if (!/^[a-z0-9_-]{1,64}$/.test(options.name)) {
     const rule = "a database's name has 1 to 64 of a–z, 0–9, - and _";
     throw failure("invalid_argument", `${rule}: "${options.name}"`);
   }
-  if (options.key instanceof Uint8Array && options.key.length !== 32) {
-    throw failure("invalid_argument", `a key has 32 bytes, and this ${options.key.length}`);
-  }
+  checkKey(options.key);
   return {
     schema: typeof options.schema === "string" ? [options.schema] : options.schema,
     track: options.track ?? [],
@@ -121,14 +139,13 @@ function toPreparation(options: OpenOptions): Preparation {
   };
 }
 
-function toAssets({ assets }: OpenOptions): Assets {
-  const at = (given: string | URL | undefined, name: string): string =>
-    new URL(given ?? new URL(name, import.meta.url), location.href).href;
-  return {
-    worker: at(assets?.worker, "./worker.js"),
-    engine: at(assets?.engine, "./replica.js"),
-    wasm: at(assets?.wasm, "./replica_bg.wasm"),
-  };
+function checkKey(key: FileKey | null | undefined): void {
+  if (key instanceof Uint8Array && key.length !== 32) {
+    throw failure("invalid_argument", `a key has 32 bytes, and this ${key.length}`);
+  }
+  if (key === "") {
+    throw failure("invalid_argument", "a passphrase is not empty");
+  }
 }
 
 interface Parts {
@@ -144,6 +161,11 @@ type Ask = <K extends CallName>(name: K, given: Given<K>) => Promise<Answered<K>
 
 function database({ options, server, asks, status, live, link }: Parts): Database {
   const ask: Ask = (name, given) => asks.ask(name, given).answer;
+  const close = async (): Promise<void> => {
+    live.end();
+    asks.end({ code: "closed", message: `the database ${options.name} was closed` });
+    await link.close();
+  };
   return {
     name: options.name,
     status,
@@ -167,22 +189,35 @@ function database({ options, server, asks, status, live, link }: Parts): Databas
     createPhrase: () => ask("createPhrase", undefined),
     beginAccount: () => ask("beginAccount", undefined),
     usePhrase: (words) => ask("usePhrase", { words }),
+    edit: (table, key, column, value, { seen }) => {
+      checked(`an edit of ${table}.${column}`, [...key, value, seen]);
+      return ask("edit", { table, key, column, value, seen });
+    },
     history: (table, ...key) => ask("history", { table, key }),
+    record: () => ask("record", undefined),
+    deleted: (table, { countMax = DELETED_COUNT } = {}) => ask("deleted", { table, countMax }),
+    held: () => ask("held", undefined),
+    give: (heldId, column, value) => ask("give", { heldId, column, value }),
+    letGo: (heldId) => ask("letGo", { heldId }),
     conflicts: () => ask("conflicts", undefined),
     restore: (conflictId) => ask("restore", { conflictId }),
     dismiss: (conflictId) => ask("dismiss", { conflictId }),
     receipt: () => ask("receipt", undefined),
     export: () => ask("export", undefined),
     import: (file) => ask("import", { file }),
-    async close() {
-      live.end();
-      asks.end({ code: "closed", message: `the database ${options.name} was closed` });
-      await link.close();
+    async rekey({ from, to }) {
+      [from, to].forEach(checkKey);
+      await ask("rekey", { from, to });
+    },
+    close,
+    async delete() {
+      await close();
+      await deleteDatabase(options.name);
     },
   };
 }
 
-function liveQuery<T extends Row>(live: Lives, statement: Statement): LiveQuery<T> {
+function liveQuery<T extends RowOf<T>>(live: Lives, statement: Statement): LiveQuery<T> {
   const subscribe = (
     onRows: (rows: readonly T[]) => void,
     onError?: (error: WarrenError) => void,
@@ -194,20 +229,19 @@ function queries(
   run: (statement: Statement) => Promise<Answered<"run">>,
   runMany: (given: Given<"runMany">) => Promise<number>,
 ): Queries {
-  const query = async <T extends Row>(statement: Statement): Promise<Result<T>> => {
+  const query = async <T extends RowOf<T>>(statement: Statement): Promise<Result<T>> => {
     const packed = await run(statement);
     return { rows: unpack<T>(packed), changes: packed.changes };
   };
   return {
-    async sql<T extends Row>(text: TemplateStringsArray, ...values: SqlValue[]) {
+    async sql<T extends RowOf<T>>(text: TemplateStringsArray, ...values: TemplateValue[]) {
       return (await query<T>(fromTemplate(text, values))).rows;
     },
-    async query<T extends Row>(sql: string, parameters: readonly SqlValue[] = []) {
+    async query<T extends RowOf<T>>(sql: string, parameters: readonly SqlParameter[] = []) {
       return query<T>(checked(sql, parameters));
     },
     async executeMany(sql, parameters) {
-      parameters.forEach((list) => checked(sql, list));
-      return runMany({ sql, parameters });
+      return runMany({ sql, parameters: parameters.map((list) => checked(sql, list).parameters) });
     },
   };
 }

@@ -3,7 +3,7 @@
  *
  * Failures are thrown as `Error`s with a `code`.
  */
-import type { SqlValue } from "./api.js";
+import type { EditOutcome, FileKey, SqlValue } from "./api.js";
 
 /** Rows as they cross from wasm to the tab: one text and a few arrays carry many. */
 export interface PackedRows {
@@ -20,14 +20,14 @@ export interface PackedRows {
   readonly changes: number;
 }
 
-/** `replica.js`, generated; `replica_bg.wasm` is beside it. */
+/** The generated module, which is a part of the worker. */
 export interface EngineModule {
   default(options: { module_or_path: WebAssembly.Module }): Promise<unknown>;
   /** Takes the pool of OPFS files of this name; rejects with `storage_unavailable` or
    * `storage_busy`. */
   openReplica(
     name: string,
-    key: Uint8Array | string | undefined,
+    key: FileKey | undefined,
     inMemory: boolean,
   ): Promise<Replica>;
   readonly SignIn: new (
@@ -80,8 +80,20 @@ export interface Replica {
   listen(onState: () => void, signal: AbortSignal, turns: Turns): Promise<void>;
   status(): string;
   receipt(signal: AbortSignal, turns: Turns): Promise<string>;
+  edit(
+    table: string,
+    key: readonly SqlValue[],
+    column: string,
+    value: SqlValue,
+    seen: SqlValue,
+  ): EditOutcome;
   /** The parts of the key as SQL literals, or texts as they are. */
   history(table: string, key: readonly string[]): string;
+  record(): void;
+  deleted(table: string, countMax: number): string;
+  held(): string;
+  give(id: string, column: string, value: string): void;
+  letGo(id: string): void;
   conflicts(): string;
   restore(id: string): void;
   dismiss(id: string): void;
@@ -95,6 +107,12 @@ export interface Replica {
   /** Replaces the file; throws and changes nothing if it is no database, or the key does not open
    * it. As with `export`, nothing may wait for the network. */
   import(file: Uint8Array): void;
+  isEncrypted(): boolean;
+  /** Whether this is the file's key. */
+  hasKey(key: FileKey | undefined): boolean;
+  /** Throws `wrong_key` and changes nothing if `from` is not the key. As with `export`, nothing may
+   * wait for the network. */
+  rekey(from: FileKey | undefined, to: FileKey | undefined): void;
   /** Gives the file and the pool free. */
   close(): void;
 }

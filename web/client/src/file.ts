@@ -5,22 +5,37 @@
 import type {
   Conflict,
   Credentials,
+  EditOutcome,
+  DeletedRow,
+  FileKey,
+  HeldRow,
   HistoryEntry,
   Progress,
   Receipt,
   SqlValue,
   SyncReport,
 } from "./api.js";
+import type { CellEdit } from "./calls.js";
 import type { EngineModule, PackedRows, Replica, Turns } from "./engine.js";
-import { toConflicts, toHistory, toReceipt, toReport, toStatus, type StatusJson } from "./json.js";
+import {
+  toConflicts,
+  toDeleted,
+  toHeld,
+  toHistory,
+  toReceipt,
+  toReport,
+  toStatus,
+  type StatusJson,
+} from "./json.js";
 import { toLiteral } from "./literal.js";
 import { detached } from "./packed.js";
 
 type AsItIs = Pick<
   Replica,
   | "runMany" | "inTransaction" | "tablesRead" | "takeChanged" | "track" | "signOut" | "token"
-  | "listen" | "restore" | "dismiss" | "phrase" | "createPhrase" | "beginAccount" | "usePhrase"
-  | "export" | "import" | "close"
+  | "listen" | "record" | "give" | "letGo" | "restore" | "dismiss"
+  | "phrase" | "createPhrase" | "beginAccount" | "usePhrase"
+  | "export" | "import" | "isEncrypted" | "hasKey" | "rekey" | "close"
 >;
 
 /** Whom to register. */
@@ -39,7 +54,10 @@ export interface OpenFile extends AsItIs {
   ): Promise<SyncReport>;
   status(): StatusJson;
   receipt(turns: Turns): Promise<Receipt>;
+  edit(edit: CellEdit): EditOutcome;
   history(table: string, key: readonly SqlValue[]): HistoryEntry[];
+  deleted(table: string, countMax: number): DeletedRow[];
+  held(): HeldRow[];
   conflicts(): Conflict[];
 }
 
@@ -49,7 +67,7 @@ const never = new AbortController().signal;
 export async function openFile(
   engine: EngineModule,
   name: string,
-  key: Uint8Array | string | undefined,
+  key: FileKey | undefined,
   inMemory: boolean,
 ): Promise<OpenFile> {
   const replica = await engine.openReplica(name, key, inMemory);
@@ -74,7 +92,13 @@ export async function openFile(
     listen: (onState, signal, turns) => replica.listen(onState, signal, turns),
     status: () => toStatus(replica.status()),
     receipt: async (turns) => toReceipt(await replica.receipt(never, turns)),
+    edit: ({ table, key, column, value, seen }) => replica.edit(table, key, column, value, seen),
     history: (table, rowKey) => toHistory(replica.history(table, rowKey.map(toLiteral))),
+    record: () => replica.record(),
+    deleted: (table, countMax) => toDeleted(replica.deleted(table, countMax)),
+    held: () => toHeld(replica.held()),
+    give: (id, column, value) => replica.give(id, column, value),
+    letGo: (id) => replica.letGo(id),
     conflicts: () => toConflicts(replica.conflicts()),
     restore: (id) => replica.restore(id),
     dismiss: (id) => replica.dismiss(id),
@@ -84,6 +108,9 @@ export async function openFile(
     usePhrase: (words) => replica.usePhrase(words),
     export: () => replica.export(),
     import: (file) => replica.import(file),
+    isEncrypted: () => replica.isEncrypted(),
+    hasKey: (given) => replica.hasKey(given),
+    rekey: (from, to) => replica.rekey(from, to),
     close: () => replica.close(),
   };
 }

@@ -1,5 +1,14 @@
 /** From the JSON that `warren --json` and the server speak to this package's types. */
-import type { Conflict, Device, HistoryEntry, Receipt, Row, SyncReport } from "./api.js";
+import type {
+  Conflict,
+  DeletedRow,
+  Device,
+  HeldRow,
+  HistoryEntry,
+  Receipt,
+  Row,
+  SyncReport,
+} from "./api.js";
 import { fromLiterals } from "./literal.js";
 
 /** Of `Replica.status`. */
@@ -10,6 +19,8 @@ export interface StatusJson {
   /** Changes that the triggers noted and that are no messages yet. */
   readonly noted: number;
   readonly remote: RemoteJson | null;
+  /** Rows that are not as the messages say. */
+  readonly exceptions: readonly { readonly kind: string }[];
 }
 
 interface RemoteJson {
@@ -29,6 +40,8 @@ interface ReportJson {
   readonly received: number;
   readonly equal: boolean;
   readonly repaired: boolean;
+  readonly erased: number;
+  readonly unscrubbed: string | null;
   readonly lost: number;
   readonly held: number;
   readonly renumbered: SyncReport["renumbered"];
@@ -37,9 +50,15 @@ interface ReportJson {
 
 export function toReport(json: string): SyncReport {
   const { refused, ...report } = JSON.parse(json) as ReportJson;
-  const { sent, received, equal, repaired, lost, held, renumbered } = report;
+  const { unscrubbed, ...rest } = pick(report);
   const count = Object.values(refused.by_reason).reduce((sum, of) => sum + of, 0);
-  return { sent, received, equal, repaired, refused: count, lost, held, renumbered };
+  return { ...rest, refused: count, ...(unscrubbed === null ? {} : { unscrubbed }) };
+}
+
+/** What a page is told; there is more in the JSON. */
+function pick(report: Omit<ReportJson, "refused">): Omit<ReportJson, "refused"> {
+  const { sent, received, equal, repaired, erased, unscrubbed, lost, held, renumbered } = report;
+  return { sent, received, equal, repaired, erased, unscrubbed, lost, held, renumbered };
 }
 
 /** As in Format 3. */
@@ -104,6 +123,46 @@ export function toHistory(json: string): HistoryEntry[] {
   }));
 }
 
+interface DeletedJson {
+  readonly key: string;
+  readonly at_ms: number;
+  readonly device: string;
+  readonly cells: LiteralsByColumn;
+}
+
+type LiteralsByColumn = Readonly<Record<string, string>>;
+
+export function toDeleted(json: string): DeletedRow[] {
+  return (JSON.parse(json) as DeletedJson[]).map(({ key, at_ms: timeMs, device, cells }) => ({
+    key: fromLiterals(key),
+    device,
+    timeMs,
+    row: toRow(cells),
+  }));
+}
+
+interface HeldJson {
+  readonly id: string;
+  readonly table: string;
+  readonly key: string;
+  readonly kind: HeldRow["kind"];
+  readonly reason: string;
+  readonly cells: LiteralsByColumn;
+}
+
+export function toHeld(json: string): HeldRow[] {
+  return (JSON.parse(json) as HeldJson[]).map(({ key, cells, ...held }) => ({
+    ...held,
+    key: fromLiterals(key),
+    row: toRow(cells),
+  }));
+}
+
+function toRow(cells: LiteralsByColumn): Row {
+  const each = Object.entries(cells).map(([name, value]) => cell(name, value));
+  return Object.assign({}, ...each) as Row;
+}
+
 interface ConflictJson {
   readonly id: string;
   readonly table: string;
@@ -127,6 +186,8 @@ export function toConflicts(json: string): Conflict[] {
     key: fromLiterals(key),
     device: lost.device,
     timeMs: lost.at_ms,
+    keptDevice: winner.device,
+    keptMs: winner.at_ms,
     lost: cell(column, lost.value),
     kept: cell(column, winner.value),
     lostDeleted: lost.deleted,

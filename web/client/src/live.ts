@@ -5,7 +5,7 @@
  * Invariant: a query that is running is not run beside itself; whatever changes meanwhile, it is
  * run once more after that.
  */
-import type { Row, Unsubscribe } from "./api.js";
+import type { RowOf, Unsubscribe } from "./api.js";
 import { WarrenError } from "./api.js";
 import type { Reading } from "./calls.js";
 import type { PackedRows } from "./engine.js";
@@ -15,7 +15,7 @@ import { equalRows, unpack } from "./packed.js";
 import type { Statement } from "./statement.js";
 
 export interface Lives {
-  subscribe<T extends Row>(
+  subscribe<T extends RowOf<T>>(
     statement: Statement,
     onRows: (rows: readonly T[]) => void,
     onError?: (error: WarrenError) => void,
@@ -72,7 +72,7 @@ export function lives(read: (statement: Statement) => Promise<Reading>): Lives {
   }
 
   return {
-    subscribe<T extends Row>(
+    subscribe<T extends RowOf<T>>(
       statement: Statement,
       onRows: (rows: readonly T[]) => void,
       onError: (error: WarrenError) => void = report,

@@ -5,11 +5,11 @@
  * `warren:NAME:TAB` with answers to a tab. A tab whose own worker is the owner uses that worker's
  * port for the latter two.
  */
-import type { ErrorInfo, Progress, Status } from "./api.js";
+import type { ErrorInfo, FileKey, Progress, Status } from "./api.js";
 import type { Answered, CallName, Given } from "./calls.js";
 
 /** Goes up when a message changes its meaning. */
-export const VERSION = 1;
+export const VERSION = 2;
 
 /** On the channel for all. */
 export type ToAll =
@@ -19,6 +19,10 @@ export type ToAll =
   | { readonly kind: "owner"; readonly owner: string; readonly version: number }
   /** These tables were written to. */
   | { readonly kind: "changed"; readonly tables: readonly string[] }
+  /** The file has another key, or none. */
+  | { readonly kind: "rekeyed"; readonly key: FileKey | null }
+  /** The files are about to be erased: whoever uses them closes them. */
+  | { readonly kind: "deleted" }
   | { readonly kind: "status"; readonly owner: string; readonly status: OwnStatus };
 
 export type OwnStatus = Omit<Status, "isOwner">;
@@ -77,16 +81,17 @@ export interface Start {
   readonly name: string;
   readonly tab: string;
   readonly worker: string;
-  readonly key?: Uint8Array | string;
-  /** Where the generated module and the wasm are. */
-  readonly engine: string;
-  readonly wasm: string;
+  readonly key?: FileKey;
+  /** Where the wasm is, if not beside the worker. */
+  readonly wasm?: string;
   readonly hasLocks: boolean;
 }
 
 export type ToWorker =
   | Start
   | ToOwner
+  /** What opens the file from here on. */
+  | { readonly kind: "key"; readonly key: FileKey | null }
   /** Gives all free, for good. */
   | { readonly kind: "close" };
 

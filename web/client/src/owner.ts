@@ -13,6 +13,7 @@ import { errorInfo, isTrap } from "./errors.js";
 import { inTurns, lane, taking } from "./lane.js";
 import { VERSION } from "./messages.js";
 import type { Call, OwnStatus, ToAll, ToOwner, ToTab } from "./messages.js";
+import { reaching } from "./origins.js";
 import { transfersOf } from "./packed.js";
 import { explained } from "./room.js";
 import { readStatus, type FileStatus } from "./standing.js";
@@ -68,7 +69,10 @@ export function owner(parts: OwnerParts): Owner {
         onProgress(progress);
       };
       try {
-        return await inTurns(turns, (mine) => file.sync(tell, signal, mine));
+        const synced = inTurns(turns, (mine) => file.sync(tell, signal, mine));
+        const report = await reaching(standing.read().told.account?.server, synced);
+        standing.addLost(report.lost);
+        return report;
       } catch (thrown) {
         noticeTrap(thrown);
         throw thrown;
@@ -105,6 +109,7 @@ export function owner(parts: OwnerParts): Owner {
       wrote();
       changedHere();
     },
+    rekeyed: (key) => parts.tell({ kind: "rekeyed", key }),
     progress: (tab, number, progress) => {
       parts.say(tab, { kind: "progress", from: id, number, progress }, []);
     },
@@ -225,6 +230,7 @@ interface KeptStanding {
   read(): FileStatus;
   refresh(): void;
   setSync(state: SyncState): void;
+  addLost(count: number): void;
   tell(): void;
 }
 
@@ -233,11 +239,12 @@ function keepStanding(parts: OwnerParts): KeptStanding {
   const { file, clock, id, storage, warning } = parts;
   let read = readStatus(file);
   let sync: SyncState = { phase: "local" };
+  let lost = 0;
   let told = "";
   let toldMs = 0;
 
   function status(): OwnStatus {
-    return { storage, ...(warning === undefined ? {} : { warning }), ...read.told, sync };
+    return { storage, ...(warning === undefined ? {} : { warning }), ...read.told, lost, sync };
   }
 
   function tell(): void {
@@ -265,6 +272,9 @@ function keepStanding(parts: OwnerParts): KeptStanding {
       if (!isProgress || clock.now() - toldMs >= PROGRESS_MS_MIN) {
         tellChange();
       }
+    },
+    addLost(count) {
+      lost += count;
     },
     tell,
   };

@@ -6,9 +6,10 @@
  * - The file is open only while this worker holds the database's lock.
  * - Whoever waits is granted the lock when its holder ends, however it ends: nobody polls.
  */
+import type { FileKey } from "./api.js";
 import { pause, systemClock, type Clock } from "./clock.js";
-import { errorInfo, failure, toWarrenError } from "./errors.js";
-import type { EngineModule } from "./engine.js";
+import { errorInfo, toWarrenError } from "./errors.js";
+import type { Engines } from "./engines.js";
 import { openFile, type OpenFile } from "./file.js";
 import { inbox, type Inbox } from "./inbox.js";
 import { allChannel, lifeLock, ownerLock, peerChannel } from "./messages.js";
@@ -22,18 +23,13 @@ const STORAGE_BUSY_PAUSE_MS = 20;
 const PRELOAD_MS = 1_000;
 /** Until a worker that could not open the file, for a passing reason, tries again. */
 const RETRY_MS = 1_000;
+/** Where the browser says that it is online, a fetch that fails so often is not waited for. */
+const FETCHES_COUNT_MAX = 3;
 
 const NO_OPFS = "this browser keeps no files for this page (a private window?): the database is in "
   + "memory, and lost when the tab that holds it closes";
 const NO_LOCKS = "this browser cannot share a file between tabs (the page is not in a secure "
   + "context?): the database is in memory, for this tab alone, and lost when it closes";
-
-/** The wasm module: loaded once a worker. */
-export interface Engines {
-  /** Gets it here and compiles it, so that `load` needs no network. */
-  preload(): Promise<void>;
-  load(): Promise<EngineModule>;
-}
 
 export interface OwnershipParts {
   readonly start: Start;
@@ -49,6 +45,8 @@ export interface Ownership {
   /** A call of this worker's own tab. */
   take(message: ToOwner): void;
   online(): void;
+  /** The file has another key from here on, or none. */
+  rekey(key: FileKey | null): void;
   /** Gives the file free, or does not wait for it any more. */
   close(): Promise<void>;
 }
@@ -65,6 +63,9 @@ export function ownership(parts: OwnershipParts): Ownership {
   const channel = parts.channel ?? ((name: string) => new BroadcastChannel(name));
   /** Aborted when this worker is no longer to hold the file, or to wait for it. */
   const claimed = new AbortController();
+  let { key } = start;
+  /** One after the other, while the browser said that it was online. */
+  let fetchesFailed = 0;
   let present: { readonly owner: Owner; readonly calls: Inbox<ToOwner> } | undefined;
 
   async function keepClaiming(signal: AbortSignal): Promise<void> {
@@ -88,7 +89,13 @@ export function ownership(parts: OwnershipParts): Ownership {
       if (locks === undefined) {
         await own(signal);
       } else {
-        await locks.request(ownerLock(start.name), { signal }, () => own(signal));
+        let owning: Promise<void> | undefined;
+        const granted = locks.request(ownerLock(start.name), { signal }, () => {
+          owning = signal.aborted ? Promise.resolve() : own(signal);
+          return owning;
+        });
+        // Chromium never settles a request that is aborted before it has looked at it.
+        await Promise.race([granted, aborted(signal).then(() => owning)]);
       }
       return true;
     } catch (thrown) {
@@ -96,12 +103,20 @@ export function ownership(parts: OwnershipParts): Ownership {
         return true;
       }
       const error = errorInfo(thrown);
-      if (error.code === "engine_unavailable" || error.code === "storage_busy") {
+      if (mayPass(error.code)) {
         return false;
       }
       parts.post({ kind: "failed", error }, []);
       return true;
     }
+  }
+
+  function mayPass(code: string): boolean {
+    if (code !== "unreachable") {
+      return code === "storage_busy";
+    }
+    fetchesFailed = navigator.onLine === false ? 0 : fetchesFailed + 1;
+    return fetchesFailed < FETCHES_COUNT_MAX;
   }
 
   async function own(signal: AbortSignal): Promise<void> {
@@ -117,18 +132,18 @@ export function ownership(parts: OwnershipParts): Ownership {
   async function open(signal: AbortSignal): Promise<Opened> {
     const engine = await engines.load();
     if (!start.hasLocks) {
-      const file = await openFile(engine, start.name, start.key, true);
+      const file = await openFile(engine, start.name, undefined, true);
       return { file, storage: "memory", warning: NO_LOCKS };
     }
     const untilMs = clock.now() + STORAGE_BUSY_MS_MAX;
     for (;;) {
       try {
-        const file = await openFile(engine, start.name, start.key, false);
+        const file = await openFile(engine, start.name, key, false);
         return { file, storage: "opfs" };
       } catch (thrown) {
         const error = toWarrenError(thrown);
         if (error.code === "storage_unavailable") {
-          const file = await openFile(engine, start.name, start.key, true);
+          const file = await openFile(engine, start.name, undefined, true);
           return { file, storage: "memory", warning: NO_OPFS };
         }
         if (error.code !== "storage_busy" || clock.now() > untilMs || signal.aborted) {
@@ -217,6 +232,9 @@ export function ownership(parts: OwnershipParts): Ownership {
       present?.calls.put(message);
     },
     online: () => present?.owner.online(),
+    rekey(changed) {
+      key = changed ?? undefined;
+    },
     async close() {
       claimed.abort();
       await claiming;
@@ -231,52 +249,4 @@ function aborted(signal: AbortSignal): Promise<void> {
     }
     signal.addEventListener("abort", () => resolve());
   });
-}
-
-/** From where the generated module and the wasm are. */
-export function enginesAt(engine: string, wasm: string): Engines {
-  let getting: Promise<readonly [EngineModule, WebAssembly.Module]> | undefined;
-  let loading: Promise<EngineModule> | undefined;
-
-  async function get(): Promise<readonly [EngineModule, WebAssembly.Module]> {
-    const code = import(engine) as Promise<EngineModule>;
-    try {
-      return await Promise.all([code, compile(wasm)]);
-    } catch (thrown) {
-      getting = undefined;
-      const why = thrown instanceof Error ? thrown.message : String(thrown);
-      throw failure("engine_unavailable", `${wasm} could not be loaded: ${why}`);
-    }
-  }
-
-  async function load(): Promise<EngineModule> {
-    getting ??= get();
-    try {
-      const [code, module] = await getting;
-      await code.default({ module_or_path: module });
-      return code;
-    } catch (thrown) {
-      loading = undefined;
-      throw thrown;
-    }
-  }
-
-  return {
-    async preload() {
-      getting ??= get();
-      // If it did not work, `load` tries again, and says so.
-      await getting.catch(() => undefined);
-    },
-    load: () => (loading ??= load()),
-  };
-}
-
-async function compile(wasm: string): Promise<WebAssembly.Module> {
-  const answer = await fetch(wasm);
-  if (!answer.ok) {
-    throw new Error(`status ${answer.status}`);
-  }
-  return answer.headers.get("content-type") === "application/wasm"
-    ? WebAssembly.compileStreaming(answer)
-    : WebAssembly.compile(await answer.arrayBuffer());
 }

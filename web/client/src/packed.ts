@@ -2,7 +2,7 @@
  * Rows as they cross between wasm, worker and tab: a few arrays for many rows. Decoded in the tab,
  * so that the worker, which all tabs share, spends no time on objects.
  */
-import type { Row, SqlValue } from "./api.js";
+import type { RowOf, SqlValue } from "./api.js";
 import type { Freed, PackedRows } from "./engine.js";
 import { failure } from "./errors.js";
 
@@ -13,7 +13,7 @@ const BLOB = 3;
 const INTEGER = 4;
 
 /** Row objects with the columns' names. Of two columns with one name the later one is seen. */
-export function unpack<T extends Row>(packed: PackedRows): T[] {
+export function unpack<T extends RowOf<T>>(packed: PackedRows): T[] {
   const next = reader(packed);
   const width = packed.columns.length;
   const count = width === 0 ? 0 : packed.kinds.length / width;

@@ -1,27 +1,31 @@
 /** Hooks for React (and Preact, by `preact/compat`): live rows, and how the database stands. */
 import { useCallback, useMemo, useRef, useSyncExternalStore } from "react";
-import type { LiveQuery, Observable, Row, WarrenError } from "./api.js";
+import type { LiveQuery, Observable, RowOf, SqlValue, WarrenError } from "./api.js";
 
-export interface LiveRows<T extends Row> {
+export interface LiveRows<T extends RowOf<T>> {
   /** Empty until they are there. */
   readonly rows: readonly T[];
   readonly isLoading: boolean;
+  /** Whether the rows are those of the parameters before these, until these have been answered. */
+  readonly isStale: boolean;
   readonly error?: WarrenError;
 }
 
 /**
  * The rows of a live query. The query may be made anew at each rendering: it is subscribed to again
- * only when its text or a parameter is another.
+ * only when its text or a parameter is another. Where only parameters change, the rows that there
+ * were stay until there are others.
  *
  * @example
  * const { rows } = useLive(db.live<Note>`SELECT id, text FROM note WHERE list = ${list}`);
  */
-export function useLive<T extends Row>(query: LiveQuery<T>): LiveRows<T> {
+export function useLive<T extends RowOf<T>>(query: LiveQuery<T>): LiveRows<T> {
   const key = keyOf(query);
   // The query with this key; others with it are the same.
   const latest = useRef(query);
   latest.current = query;
-  const store = useMemo(() => liveStore(latest.current), [key]);
+  const told = useRef<Told<T>>(undefined);
+  const store = useMemo(() => liveStore(latest.current, told), [key]);
   return useSyncExternalStore(store.subscribe, store.read, store.read);
 }
 
@@ -37,25 +41,38 @@ interface Store<T> {
   read(): T;
 }
 
-function liveStore<T extends Row>(query: LiveQuery<T>): Store<LiveRows<T>> {
-  let state: LiveRows<T> = { rows: [], isLoading: true };
+/** The rows that were told last, and of which text. */
+interface Told<T> {
+  readonly sql: string;
+  readonly rows: readonly T[];
+}
+
+function liveStore<T extends RowOf<T>>(
+  query: LiveQuery<T>,
+  told: { current: Told<T> | undefined },
+): Store<LiveRows<T>> {
+  const { sql } = query;
+  const before = told.current?.sql === sql ? told.current : undefined;
+  const isStale = before !== undefined;
+  let state: LiveRows<T> = { rows: before?.rows ?? [], isLoading: !isStale, isStale };
   return {
     read: () => state,
     subscribe: (tell) =>
       query(
         (rows) => {
-          state = { rows, isLoading: false };
+          told.current = { sql, rows };
+          state = { rows, isLoading: false, isStale: false };
           tell();
         },
         (error) => {
-          state = { rows: state.rows, isLoading: false, error };
+          state = { ...state, isLoading: false, error };
           tell();
         },
       ),
   };
 }
 
-function keyOf(query: LiveQuery<Row>): string {
+function keyOf(query: { readonly sql: string; readonly parameters: readonly SqlValue[] }): string {
   const parameters = query.parameters.map((value) =>
     value instanceof Uint8Array ? `x${value.join()}` : `${typeof value} ${String(value)}`,
   );

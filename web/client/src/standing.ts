@@ -4,18 +4,26 @@ import type { OwnStatus } from "./messages.js";
 import type { Standing } from "./syncing.js";
 
 export interface FileStatus {
-  readonly told: Pick<OwnStatus, "account" | "sealed" | "unsent" | "syncedMs">;
+  readonly told: Pick<
+    OwnStatus,
+    "account" | "sealed" | "encrypted" | "unsent" | "held" | "syncedMs"
+  >;
   readonly standing: Standing;
 }
 
+/** Exceptions that are about deleted rows. */
+const VISIBLE: ReadonlySet<string> = new Set(["kept", "missing"]);
+
 export function readStatus(file: OpenFile): FileStatus {
-  const { sealed, remote, ...status } = file.status();
+  const { sealed, remote, exceptions, ...status } = file.status();
   const unsent = status.unsent + status.noted;
+  const held = exceptions.filter(({ kind }) => !VISIBLE.has(kind)).length;
+  const always = { sealed, encrypted: file.isEncrypted(), unsent, held };
   if (remote === null || file.token() === undefined) {
-    return { told: { sealed, unsent }, standing: { hasAccount: false, unsent, equal: false } };
+    return { told: always, standing: { hasAccount: false, unsent, equal: false } };
   }
   const { server, login, synced_ms: syncedMs, equal } = remote;
   const account = { server, login };
-  const told = { sealed, unsent, account, ...(syncedMs > 0 ? { syncedMs } : {}) };
+  const told = { ...always, account, ...(syncedMs > 0 ? { syncedMs } : {}) };
   return { told, standing: { hasAccount: true, unsent, equal } };
 }

@@ -4,21 +4,38 @@
  * Invariant: what is taken for reading only cannot write. In doubt a statement is taken for a
  * writing one, which costs a transaction and is right, too.
  */
-import type { SqlValue } from "./api.js";
+import type { SqlParameter, SqlValue, TemplateValue } from "./api.js";
 import { failure } from "./errors.js";
+import { isIdentifier } from "./identifier.js";
 
 export interface Statement {
   readonly sql: string;
   readonly parameters: readonly SqlValue[];
 }
 
-/** SQL from a template: each value becomes a bound parameter. */
-export function fromTemplate(text: readonly string[], values: readonly SqlValue[]): Statement {
-  return checked(text.join("?"), values);
+/** SQL from a template: each value becomes a bound parameter, a list a list of them. */
+export function fromTemplate(text: readonly string[], values: readonly TemplateValue[]): Statement {
+  const parameters: SqlParameter[] = [];
+  const toSql = (value: TemplateValue): string => {
+    if (isIdentifier(value)) {
+      return value.quoted;
+    }
+    if (isList(value)) {
+      parameters.push(...value);
+      return `(${value.map(() => "?").join(", ")})`;
+    }
+    parameters.push(value);
+    return "?";
+  };
+  const sql = values.map((value, at) => (text[at] ?? "") + toSql(value)).join("");
+  return checked(sql + (text[values.length] ?? ""), parameters);
 }
 
+const isList = (value: TemplateValue): value is readonly SqlParameter[] => Array.isArray(value);
+
 /** Refuses what SQLite has no value for; TypeScript does not see everything. */
-export function checked(sql: string, parameters: readonly SqlValue[]): Statement {
+export function checked(sql: string, given: readonly SqlParameter[]): Statement {
+  const parameters = given.map((value) => (value instanceof Date ? toText(value) : value));
   parameters.forEach((value: unknown, at) => {
     if (!isSqlValue(value)) {
       const what = value === undefined ? "undefined" : `a ${typeof value}`;
@@ -27,6 +44,11 @@ export function checked(sql: string, parameters: readonly SqlValue[]): Statement
     }
   });
   return { sql, parameters };
+}
+
+/** As SQLite's own functions take and compare it; one that is no date stays, and is refused. */
+function toText(date: Date): SqlValue {
+  return Number.isNaN(date.getTime()) ? (date as unknown as SqlValue) : date.toISOString();
 }
 
 function isSqlValue(value: unknown): value is SqlValue {

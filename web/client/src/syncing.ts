@@ -61,6 +61,8 @@ const PASSING: ReadonlySet<string> = new Set([
   "disk_full",
   "intermediary",
   "internal",
+  // Or a proxy answered in the server's place, with a page.
+  "origin_not_allowed",
   "storage_busy",
   "timeout",
   "too_many_attempts",

@@ -4,13 +4,15 @@
  *
  * Invariants:
  * - A tab holds its life lock before it asks anything: so an owner can tell when it is gone.
- * - While the tab lives it has a worker; one that ends is replaced.
+ * - While the tab lives it has a worker; one that ends is replaced. Where the first one's code
+ *   cannot be loaded, that is told at once: it will not be there the next time either.
  */
-import type { ErrorInfo } from "./api.js";
+import type { ErrorInfo, FileKey } from "./api.js";
 import type { Clock } from "./clock.js";
 import { failure } from "./errors.js";
 import { VERSION, allChannel, lifeLock, newPeer, peerChannel } from "./messages.js";
 import type { FromWorker, OwnStatus, ToAll, ToOwner, ToTab, ToWorker } from "./messages.js";
+import type { WorkerSource } from "./starting.js";
 
 /** Until a worker that ended at once is replaced. */
 const RESTART_MS = 500;
@@ -20,18 +22,13 @@ const RESTARTS_MS = 60_000;
 /** How long a worker may take to give the file free. */
 const CLOSE_MS_MAX = 5_000;
 
-/** Where the parts of this package are. */
-export interface Assets {
-  readonly worker: string;
-  readonly engine: string;
-  readonly wasm: string;
-}
-
 export interface TabParts {
   readonly name: string;
   readonly tab: string;
-  readonly key: Uint8Array | string | undefined;
-  readonly assets: Assets;
+  readonly key: FileKey | undefined;
+  readonly workers: WorkerSource;
+  /** Where the wasm is, if not beside the worker. */
+  readonly wasm: string | undefined;
   readonly clock: Clock;
   readonly locks: LockManager | undefined;
   /** Another owner, and how it is asked. */
@@ -39,12 +36,20 @@ export interface TabParts {
   onStatus(status: OwnStatus): void;
   onChanged(tables: readonly string[]): void;
   onAnswer(message: ToTab): void;
+  onRekeyed(key: FileKey | null): void;
   /** There will be no owner. */
   onFailed(error: ErrorInfo): void;
 }
 
 export interface Tab {
   close(): Promise<void>;
+}
+
+interface RunningWorker {
+  readonly id: string;
+  readonly port: Worker;
+  /** Aborted when it is ended from here. */
+  readonly over: AbortController;
 }
 
 /** Finds the owner, or becomes it. */
@@ -55,9 +60,12 @@ export async function openTab(parts: TabParts): Promise<Tab> {
   const ended = new AbortController();
   const all = new BroadcastChannel(allChannel(name));
   const answers = new BroadcastChannel(peerChannel(name, tab));
-  let worker: { readonly id: string; readonly port: Worker; readonly over: AbortController };
+  let worker: RunningWorker | undefined;
+  /** Whether a worker's code has been loaded. */
+  let hasRun = false;
   let owner: { readonly id: string; readonly close: () => void } | undefined;
   const restarts: number[] = [];
+  let key = parts.key;
 
   function hearAll(message: ToAll): void {
     switch (message.kind) {
@@ -68,6 +76,15 @@ export async function openTab(parts: TabParts): Promise<Tab> {
         break;
       case "changed":
         parts.onChanged(message.tables);
+        break;
+      case "rekeyed":
+        key = message.key ?? undefined;
+        parts.onRekeyed(message.key);
+        say({ kind: "key", key: message.key });
+        break;
+      case "deleted":
+        parts.onFailed({ code: "deleted", message: `the database ${name} was deleted` });
+        void close();
         break;
       case "status":
         if (message.owner === owner?.id) {
@@ -87,7 +104,7 @@ export async function openTab(parts: TabParts): Promise<Tab> {
       return;
     }
     owner?.close();
-    if (id === worker.id) {
+    if (id === worker?.id) {
       const { port } = worker;
       owner = { id, close: () => undefined };
       parts.onOwner(id, (message) => port.postMessage(message), true);
@@ -100,29 +117,35 @@ export async function openTab(parts: TabParts): Promise<Tab> {
 
   function startWorker(): void {
     const id = newPeer();
-    const port = new Worker(parts.assets.worker, { type: "module", name: `warren ${name}` });
-    const over = new AbortController();
-    worker = { id, port, over };
+    let port: Worker;
+    try {
+      port = parts.workers.start();
+    } catch (thrown) {
+      unloadable(thrown instanceof Error ? thrown.message : String(thrown));
+      return;
+    }
+    worker = { id, port, over: new AbortController() };
     port.onmessage = (event: MessageEvent<FromWorker>) => hearWorker(id, event.data);
     port.onerror = (event) => {
       // Its code could not be loaded, or threw where nobody caught it.
       event.preventDefault();
       workerEnded(id, event.message || "its code could not be loaded");
     };
-    const { engine, wasm } = parts.assets;
-    const key = parts.key === undefined ? {} : { key: parts.key };
+    const given = key === undefined ? {} : { key };
+    const wasm = parts.wasm === undefined ? {} : { wasm: parts.wasm };
     const hasLocks = locks !== undefined;
-    say({ kind: "start", name, tab, worker: id, engine, wasm, hasLocks, ...key });
+    say({ kind: "start", name, tab, worker: id, hasLocks, ...wasm, ...given });
   }
 
   function say(message: ToWorker): void {
-    worker.port.postMessage(message);
+    worker?.port.postMessage(message);
   }
 
   function hearWorker(id: string, message: FromWorker): void {
-    if (id !== worker.id) {
+    if (id !== worker?.id) {
       return;
     }
+    hasRun = true;
     switch (message.kind) {
       case "ready":
         watch(id, worker.over.signal);
@@ -149,15 +172,19 @@ export async function openTab(parts: TabParts): Promise<Tab> {
   }
 
   function workerEnded(id: string, why: string): void {
-    if (id !== worker.id || ended.signal.aborted) {
+    if (id !== worker?.id || ended.signal.aborted) {
       return;
     }
     endWorker();
+    if (!hasRun) {
+      unloadable(why);
+      return;
+    }
     const nowMs = clock.now();
     restarts.push(nowMs);
     const recent = restarts.filter((atMs) => nowMs - atMs < RESTARTS_MS).length;
     if (recent > RESTARTS_COUNT_MAX) {
-      const message = `the worker at ${parts.assets.worker} has ended ${recent} times: ${why}`;
+      const message = `the worker has ended ${recent} times: ${why}`;
       parts.onFailed({ code: "engine_unavailable", message });
     } else {
       const cancel = clock.after(recent === 1 ? 0 : RESTART_MS, startWorker);
@@ -165,9 +192,15 @@ export async function openTab(parts: TabParts): Promise<Tab> {
     }
   }
 
+  function unloadable(why: string): void {
+    const message = `the worker cannot be started: ${why}; ${parts.workers.describe()}`;
+    parts.onFailed({ code: "engine_unavailable", message });
+  }
+
   function endWorker(): void {
-    worker.over.abort();
-    worker.port.terminate();
+    worker?.over.abort();
+    worker?.port.terminate();
+    worker = undefined;
   }
 
   if (locks !== undefined) {
@@ -187,20 +220,29 @@ export async function openTab(parts: TabParts): Promise<Tab> {
     owner = undefined;
   }, begin);
 
-  return {
-    async close() {
-      stopSleep();
-      await new Promise<void>((resolve) => {
-        ended.signal.addEventListener("abort", () => resolve());
-        clock.after(CLOSE_MS_MAX, resolve);
-        say({ kind: "close" });
-      });
-      ended.abort();
-      endWorker();
-      owner?.close();
-      [all, answers].forEach((channel) => channel.close());
-    },
-  };
+  let closing: Promise<void> | undefined;
+  async function closeOnce(): Promise<void> {
+    stopSleep();
+    await new Promise<void>((resolve) => {
+      if (worker === undefined) {
+        resolve();
+      }
+      ended.signal.addEventListener("abort", () => resolve());
+      clock.after(CLOSE_MS_MAX, resolve);
+      say({ kind: "close" });
+    });
+    ended.abort();
+    endWorker();
+    owner?.close();
+    [all, answers].forEach((channel) => channel.close());
+  }
+  /** By the page, or because the database is deleted. */
+  function close(): Promise<void> {
+    closing ??= closeOnce();
+    return closing;
+  }
+
+  return { close };
 }
 
 /** Takes a lock and keeps it until the signal; the page's end frees it, too. */

@@ -1,6 +1,8 @@
 /** The worker's entry: what its tab says goes to its `ownership`. */
-import { enginesAt, ownership, type Ownership } from "./ownership.js";
+import * as code from "warren-replica";
+import { enginesOf } from "./engines.js";
 import { lifeLock, type FromWorker, type Start, type ToWorker } from "./messages.js";
+import { ownership, type Ownership } from "./ownership.js";
 
 declare const self: DedicatedWorkerGlobalScope;
 
@@ -19,6 +21,9 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
     case "cancel":
       mine?.take(message);
       break;
+    case "key":
+      mine?.rekey(message.key);
+      break;
     case "close":
       void mine?.close().then(() => post({ kind: "closed" }));
       break;
@@ -28,8 +33,9 @@ self.addEventListener("online", () => mine?.online());
 
 async function begin(start: Start): Promise<void> {
   const locks = start.hasLocks ? navigator.locks : undefined;
-  const engines = enginesAt(start.engine, start.wasm);
-  mine = ownership({ start, engines, locks, post });
+  // Written out as bundlers look for it.
+  const wasm = start.wasm ?? new URL("./replica_bg.wasm", import.meta.url).href;
+  mine = ownership({ start, engines: enginesOf(code, wasm), locks, post });
   if (locks !== undefined) {
     // Held until this worker ends: so its tab notices that.
     await new Promise<void>((held) => {

@@ -13,7 +13,9 @@ import {
   type Dialogue,
   type Toast,
 } from "./app-context.js";
+import { settleDrafts } from "./data/drafts.js";
 import { runStatements } from "./data/run.js";
+import { createSearchIndex, SEARCHABLE_QUERY, type Searchable } from "./data/search.js";
 import { createUndo, type Step } from "./data/undo.js";
 import { isSameView, LISTS_QUERY, viewFromHash, viewToHash, type View } from "./data/views.js";
 import { Dialogs } from "./dialogs/dialogs.js";
@@ -23,13 +25,15 @@ import { ItemPanel } from "./items/panel.js";
 import { QuickAdd } from "./items/quick-add.js";
 import { SearchField } from "./items/search-field.js";
 import { Sidebar } from "./items/sidebar.js";
-import { focusItems, focusQuickAdd, useKeys } from "./keys.js";
+import { focusItems, focusQuickAdd, focusTitle, useKeys } from "./keys.js";
+import { useLosses } from "./sync/losses.js";
 import { usePhraseRequest } from "./sync/phrase-request.js";
 import { SyncPill } from "./sync/pill.js";
 import { problemText } from "./sync/problems.js";
 import { useSignedOutNotice } from "./sync/signed-out.js";
 import { PHONE, useLatest, useMedia, useNow, useRows } from "./ui/hooks.js";
 import { Icon } from "./ui/icons.js";
+import { navigate, useLayer } from "./ui/layers.js";
 import { Sheet } from "./ui/sheet.js";
 import { ToastRegion } from "./ui/toast.js";
 import { onUpdate } from "./update.js";
@@ -44,7 +48,18 @@ function useView(): readonly [View, (view: View) => void] {
     addEventListener("hashchange", onHash);
     return () => removeEventListener("hashchange", onHash);
   }, []);
-  return [view, (next) => (location.hash = viewToHash(next))];
+  return [view, (next) => navigate(viewToHash(next))];
+}
+
+/** What a search finds; `undefined` where nothing is searched for, or nothing is known yet. */
+function useFound(db: Database, search: string): readonly number[] | undefined {
+  const [index] = useState(createSearchIndex);
+  const isSearching = search.trim() !== "";
+  const rows = useRows<Searchable>(db, isSearching ? SEARCHABLE_QUERY : undefined)?.rows;
+  return useMemo(
+    () => (isSearching && rows !== undefined ? index.find(rows, search) : undefined),
+    [rows, search],
+  );
 }
 
 interface Steps {
@@ -89,7 +104,16 @@ function useSteps(db: Database, toast: (toast: Toast) => void): Steps {
   }, [db]);
 }
 
-export function App({ db }: { readonly db: Database }): JSX.Element {
+interface Props {
+  readonly db: Database;
+  readonly firstToast: Toast | undefined;
+  /** Another database is to be shown. */
+  readonly onOther: (db: Database, toast: Toast) => void;
+  /** This one is closed, or erased. */
+  readonly onReopen: (toast?: Toast) => void;
+}
+
+export function App({ db, firstToast, onOther, onReopen }: Props): JSX.Element {
   const now = useNow();
   const isPhone = useMedia(PHONE);
   const lists = useRows<CountedList>(db, LISTS_QUERY)?.rows;
@@ -98,13 +122,24 @@ export function App({ db }: { readonly db: Database }): JSX.Element {
   const [isSearching, setSearching] = useState(false);
   const [openId, setOpenId] = useState<string>();
   const [dialogue, show] = useState<Dialogue>();
-  const [toast, setToast] = useState<Toast>();
+  const [toast, setToast] = useState(firstToast);
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   const steps = useSteps(db, setToast);
-  const view: View = search.trim() === "" ? place : { kind: "search", text: search };
+  const found = useFound(db, search);
+  const view: View = found === undefined ? place : { kind: "search", keys: found };
   useEffect(() => onUpdate(setToast), []);
   usePhraseRequest(db, dialogue, show);
   useSignedOutNotice(db, setToast, show);
+  const [losses, recount] = useLosses(db);
+  useEffect(() => {
+    settleDrafts(db).catch((error: unknown) =>
+      setToast({ text: problemText(error) ?? "A draft could not be saved.", tone: "bad" }),
+    );
+  }, [db]);
+  useLayer(() => {
+    setSearch("");
+    setSearching(false);
+  }, isPhone && isSearching);
 
   const wasAt = useRef(place);
   useEffect(() => {
@@ -114,6 +149,13 @@ export function App({ db }: { readonly db: Database }): JSX.Element {
     setSearching(false);
     setOpenId(undefined);
   }, [place]);
+  const wasOpen = useRef(openId);
+  useEffect(() => {
+    const isClosed = wasOpen.current !== undefined && openId === undefined;
+    wasOpen.current = openId;
+    // So that the arrows go on where they were; a sheet gives the focus back by itself.
+    if (isClosed && document.activeElement === document.body) focusItems();
+  }, [openId]);
   const missing =
     lists !== undefined && place.kind === "list" && !lists.some((list) => list.id === place.id);
   const wasThere = useRef<View>(place);
@@ -131,12 +173,19 @@ export function App({ db }: { readonly db: Database }): JSX.Element {
     view,
     go,
     openId,
-    open: setOpenId,
+    open: (id) => {
+      if (id !== undefined && id === openId) focusTitle();
+      setOpenId(id);
+    },
     show: (next) => {
       setDrawerOpen(false);
       show(next);
     },
     toast: setToast,
+    losses,
+    recount,
+    use: onOther,
+    reopen: onReopen,
   };
   const latest = useLatest(isPhone);
   const openSearch = useCallback(() => {
@@ -181,11 +230,7 @@ export function App({ db }: { readonly db: Database }): JSX.Element {
         </main>
         {openId !== undefined && <ItemPanel id={openId} />}
         {isPhone && isDrawerOpen && (
-          <Sheet
-            class="drawer"
-            label="Views and lists"
-            onClose={() => setDrawerOpen(false)}
-          >
+          <Sheet class="drawer" label="Views and lists" onClose={() => setDrawerOpen(false)}>
             <Sidebar {...sidebar} isDrawer onGone={() => setDrawerOpen(false)} />
           </Sheet>
         )}

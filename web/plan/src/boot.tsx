@@ -1,72 +1,69 @@
 /**
- * From an empty page to the app: opens the database, asks for the passcode if it has one, and says
- * so when it cannot be opened.
+ * From an empty page to the app: opens the database that this browser shows, asks for the passcode
+ * if it has one, and says so when it cannot be opened. Opens another one when another account is
+ * signed in to, or the present one is gone.
  */
 import type { Database } from "@warren/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { App } from "./app.js";
-import { isProtected, openDatabase } from "./passcode.js";
+import type { Toast } from "./app-context.js";
+import { onOtherPlace, openPresent } from "./databases.js";
+import { Locked } from "./locked.js";
 import { codeOf, problemText } from "./sync/problems.js";
-import { PasswordField, Problem } from "./ui/dialog.js";
-import { useTask } from "./ui/hooks.js";
 import { Icon } from "./ui/icons.js";
 
 type State =
-  | { readonly phase: "opening" | "locked" }
-  | { readonly phase: "open"; readonly db: Database }
+  | { readonly phase: "opening" | "locked"; readonly toast?: Toast | undefined }
+  | { readonly phase: "open"; readonly db: Database; readonly toast?: Toast | undefined }
   | { readonly phase: "failed"; readonly error: unknown };
 
+/** The file is not the one that was opened: another tab has erased it, or set another passcode. */
+const OTHER_FILE: ReadonlySet<string> = new Set(["deleted", "wrong_key"]);
+
 export function Boot(): JSX.Element {
-  const [state, setState] = useState<State>({ phase: isProtected() ? "locked" : "opening" });
+  const [state, setState] = useState<State>({ phase: "opening" });
+  const openAgain = (toast?: Toast): void => setState({ phase: "opening", toast });
+  const db = state.phase === "open" ? state.db : undefined;
   useEffect(() => {
     if (state.phase !== "opening") return;
-    openDatabase().then(
-      (db) => setState({ phase: "open", db }),
+    openPresent().then(
+      (opened) => setState({ ...state, phase: "open", db: opened }),
       (error: unknown) =>
         setState(codeOf(error) === "wrong_key" ? { phase: "locked" } : { phase: "failed", error }),
     );
-  }, [state.phase]);
+  }, [state]);
+  useEffect(() => onOtherPlace(() => location.reload()), []);
+  useEffect(
+    () =>
+      db?.status.subscribe(({ sync }) => {
+        if (sync.phase === "failed" && OTHER_FILE.has(sync.error.code)) openAgain();
+      }),
+    [db],
+  );
   switch (state.phase) {
     case "opening":
       return <div class="opening" aria-busy="true" />;
     case "locked":
-      return <Locked onOpen={(db) => setState({ phase: "open", db })} />;
+      return (
+        <Locked
+          onOpen={(opened) => setState({ phase: "open", db: opened })}
+          onReopen={openAgain}
+        />
+      );
     case "open":
-      return <App db={state.db} />;
+      return (
+        <App
+          key={state.db.name}
+          db={state.db}
+          firstToast={state.toast}
+          onOther={(other, toast) => setState({ phase: "open", db: other, toast })}
+          onReopen={openAgain}
+        />
+      );
     case "failed":
       return <Failed error={state.error} />;
   }
-}
-
-function Locked({ onOpen }: { readonly onOpen: (db: Database) => void }): JSX.Element {
-  const [passcode, setPasscode] = useState("");
-  const task = useTask();
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    task.run(async () => onOpen(await openDatabase(passcode)));
-  };
-  const problem =
-    codeOf(task.error) === "wrong_key" ? "This is not the passcode." : problemText(task.error);
-  return (
-    <main class="gate" data-testid="locked">
-      <img src="/icon.svg" alt="" width="56" height="56" />
-      <h1>Plan is locked</h1>
-      <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
-        <Problem text={problem} />
-        <PasswordField
-          label="Passcode"
-          autocomplete="current-password"
-          autofocus
-          value={passcode}
-          onInput={setPasscode}
-        />
-        <button type="submit" class="button button-primary button-wide" disabled={task.isBusy}>
-          {task.isBusy ? "Opening…" : "Open"}
-        </button>
-      </form>
-    </main>
-  );
 }
 
 function Failed({ error }: { readonly error: unknown }): JSX.Element {

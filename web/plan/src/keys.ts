@@ -5,20 +5,24 @@ import { useEffect } from "preact/hooks";
 import type { App } from "./app-context.js";
 import { hasDialog, isTyping } from "./items/list-keys.js";
 import { useLatest } from "./ui/hooks.js";
+import { requestPrint } from "./ui/printing.js";
 
-/** What the table of keys shows. */
+const IS_MAC = /^(Mac|iP)/.test(navigator.platform);
+
+/** What the table of keys shows. Letters are commands only while no item is open. */
 export const KEYS: readonly (readonly [string, string])[] = [
   ["n", "New item"],
   ["/", "Search"],
   ["↑ ↓", "Move through the list"],
   ["Space or x", "Check off"],
-  ["Enter", "Open and edit"],
-  ["Esc", "Close"],
+  ["Enter", "Open, with the cursor in the title"],
+  ["Esc", "Close the item"],
   ["Alt ↑ ↓", "Move the item up or down"],
   ["m", "Move to another list"],
-  ["Delete or ⌫", "Delete"],
-  ["Ctrl Z", "Undo"],
-  ["Ctrl Shift Z", "Redo"],
+  [IS_MAC ? "⌘ ⌫" : "Delete", "Delete"],
+  [IS_MAC ? "⌘ Z" : "Ctrl Z", "Undo"],
+  [IS_MAC ? "⌘ Shift Z" : "Ctrl Shift Z", "Redo"],
+  [IS_MAC ? "⌘ P" : "Ctrl P", "Print the list"],
   ["g then t u a", "Go to Today, Upcoming, All"],
   ["?", "This table"],
 ];
@@ -43,8 +47,10 @@ export function useKeys(app: App, openSearch: () => void): void {
 }
 
 function run(event: KeyboardEvent, app: App, openSearch: () => void, isGoing: boolean): boolean {
-  if (event.ctrlKey || event.metaKey) return runHistory(event, app);
+  if (event.ctrlKey || event.metaKey) return runWithControl(event, app);
   if (event.altKey) return false;
+  // What is typed while an item is open, and before its title has the cursor, is meant for it.
+  if (app.openId !== undefined && event.key !== "Escape") return false;
   switch (event.key) {
     case "n":
       focusQuickAdd();
@@ -72,8 +78,12 @@ function run(event: KeyboardEvent, app: App, openSearch: () => void, isGoing: bo
   }
 }
 
-function runHistory(event: KeyboardEvent, app: App): boolean {
+function runWithControl(event: KeyboardEvent, app: App): boolean {
   const key = event.key.toLowerCase();
+  if (key === "p") {
+    requestPrint();
+    return true;
+  }
   if (key === "y" || (key === "z" && event.shiftKey)) {
     app.redoLast();
     return true;
@@ -85,6 +95,13 @@ function runHistory(event: KeyboardEvent, app: App): boolean {
 
 export function focusQuickAdd(): void {
   document.getElementById("quick-add")?.focus();
+}
+
+/** The title of the item that is open, its end. */
+export function focusTitle(): void {
+  const title = document.querySelector<HTMLTextAreaElement>("#panel-title");
+  title?.focus();
+  title?.setSelectionRange(title.value.length, title.value.length);
 }
 
 /** The item that the list's cursor is on, or the list, where there is none. */

@@ -1,11 +1,13 @@
 /**
  * The service worker: registered once, and a new version told to the user, who decides when to
- * load it.
+ * load it. A page that stays open looks for one when it is shown again, and each hour.
  */
 import type { Toast } from "./app-context.js";
 
 /** What the waiting worker is told when the user wants it. */
 export const TAKE_OVER = "take-over";
+
+const LOOK_MS = 3_600_000;
 
 export function onUpdate(tell: (toast: Toast) => void): () => void {
   const container = navigator.serviceWorker as ServiceWorkerContainer | undefined;
@@ -18,6 +20,7 @@ export function onUpdate(tell: (toast: Toast) => void): () => void {
   const offer = (worker: ServiceWorker): void =>
     tell({
       text: "A new version is ready.",
+      stays: true,
       action: {
         label: "Reload",
         run: () => {
@@ -26,12 +29,27 @@ export function onUpdate(tell: (toast: Toast) => void): () => void {
         },
       },
     });
+  let registered: ServiceWorkerRegistration | undefined;
+  // Offline there is none to be found.
+  const look = (): void => void registered?.update().catch(() => undefined);
+  const lookWhenShown = (): void => {
+    if (document.visibilityState === "visible") look();
+  };
   container.register("/sw.js").then(
-    (registration) => watch(registration, offer),
+    (registration) => {
+      registered = registration;
+      watch(registration, offer);
+    },
     // Without one the app works as well, only not offline from the first load.
     () => undefined,
   );
-  return () => container.removeEventListener("controllerchange", reload);
+  document.addEventListener("visibilitychange", lookWhenShown);
+  const timer = setInterval(look, LOOK_MS);
+  return () => {
+    clearInterval(timer);
+    document.removeEventListener("visibilitychange", lookWhenShown);
+    container.removeEventListener("controllerchange", reload);
+  };
 }
 
 function watch(

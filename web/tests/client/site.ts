@@ -33,6 +33,25 @@ ReadableStream.prototype.getReader = function (options) {
   if (options?.mode === "byob") throw new TypeError("no stream of bytes");
   return getReader.call(this, options);
 };`;
+/** Dies for the files amid a change of the key: after so many operations none reaches them. */
+const DYING = `import "./worker.js";
+const after = Number(new URL(import.meta.url).searchParams.get("after"));
+const files = FileSystemSyncAccessHandle.prototype;
+let count = 0;
+let isCounting = false;
+for (const name of ["write", "truncate", "flush"]) {
+  const real = files[name];
+  files[name] = function (...given) {
+    if (isCounting && ++count > after) throw new DOMException("gone", "InvalidStateError");
+    return real.apply(this, given);
+  };
+}
+const hear = self.onmessage;
+self.onmessage = (event) => {
+  if (event.data.name === "rekey") isCounting = true;
+  if (event.data.kind === "close") new BroadcastChannel("operations").postMessage(count);
+  hear(event);
+};`;
 /** By `cargo xtask browser`, from the repository's root. */
 const DIST = "web/client/dist";
 
@@ -56,8 +75,15 @@ export interface Site {
   openDatabase(device: Device, options?: Partial<OpenOptions>): Promise<Page>;
 }
 
-/** Registers the hooks of a site beside the bed's; `script` is the page's module. */
-export function site(here: Bed, script: { readonly text: string } = { text: REACHABLE }): Site {
+/**
+ * Registers the hooks of a site beside the bed's; `script` is the page's module, `policy` what it
+ * may load.
+ */
+export function site(
+  here: Bed,
+  script: { readonly text: string } = { text: REACHABLE },
+  policy = POLICY,
+): Site {
   let address = "";
   const it: Site = {
     isAway: false,
@@ -77,6 +103,7 @@ export function site(here: Bed, script: { readonly text: string } = { text: REAC
   const server = createServer((asked, answer) => {
     const path = new URL(asked.url ?? "/", "http://here").pathname;
     if (!path.startsWith("/v1/")) {
+      answer.setHeader("content-security-policy", policy);
       void serve(path, script.text, answer);
     } else if (it.isAway) {
       answer.destroy();
@@ -101,7 +128,6 @@ async function openHere(options: OpenOptions): Promise<void> {
 }
 
 async function serve(path: string, script: string, answer: ServerResponse): Promise<void> {
-  answer.setHeader("content-security-policy", POLICY);
   if (path === "/") {
     answer.setHeader("content-type", "text/html").end(PAGE);
     return;
@@ -110,6 +136,7 @@ async function serve(path: string, script: string, answer: ServerResponse): Prom
     "/page.js": script,
     "/worker-without-files.js": WITHOUT_FILES,
     "/worker-without-byob.js": WITHOUT_BYOB,
+    "/worker-dying.js": DYING,
   };
   answer.setHeader("content-type", KINDS[extname(path)] ?? "text/plain");
   try {

@@ -1,4 +1,4 @@
-/** Days, whatever the device's zone and whatever a spreadsheet writes. */
+/** Days, whatever the device's zone. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -8,7 +8,6 @@ import {
   describeAgo,
   describeDay,
   nextMonday,
-  parseDay,
 } from "../../plan/src/data/dates.js";
 
 test("the day is the device's, at any hour", () => {
@@ -55,15 +54,4 @@ test("how long ago, in the largest unit that fits", () => {
     "yesterday",
     "2 days ago",
   ]);
-});
-
-test("days are read as people write them; what is no day is none", () => {
-  assert.equal(parseDay("2027-3-5"), "2027-03-05");
-  assert.equal(parseDay(" 2027-03-05T10:00:00Z "), "2027-03-05");
-  assert.equal(parseDay("5.3.2027"), "2027-03-05");
-  assert.equal(parseDay("3/5/2027"), "2027-03-05");
-  assert.equal(parseDay("25/3/2027"), "2027-03-25");
-  for (const text of ["", "soon", "2027-02-29", "2027-13-01", "31.4.2027", "1/2"]) {
-    assert.equal(parseDay(text), undefined, text);
-  }
 });

@@ -81,13 +81,7 @@ export async function planOn(page: Page): Promise<Plan> {
         await page.getByTestId("account").waitFor({ state: "detached" });
         return undefined;
       }
-      const list = page.getByTestId("words").getByRole("listitem");
-      await expect(list).toHaveCount(24);
-      const words = await list.allTextContents();
-      await expect(button("Go on")).toBeDisabled();
-      await page.getByLabel("I have written it down").check();
-      await button("Go on").click();
-      return words.join(" ");
+      return writeDown(page);
     },
     signIn: async (login, password = PASSWORD, phrase = undefined) => {
       await fillAccount(plan, "Sign in", login, password);
@@ -116,7 +110,51 @@ export async function planOn(page: Page): Promise<Plan> {
   return plan;
 }
 
-async function fillAccount(
+/** What lies in the files of the page's origin; of databases that are open, nothing can be read. */
+export function filesText(page: Page): Promise<string> {
+  return page.evaluate(async () => {
+    const found: string[] = [];
+    const walk = async (folder: FileSystemDirectoryHandle): Promise<void> => {
+      for await (const entry of folder.values()) {
+        if (entry instanceof FileSystemFileHandle) {
+          found.push(new TextDecoder("latin1").decode(await (await entry.getFile()).arrayBuffer()));
+        } else {
+          await walk(entry as FileSystemDirectoryHandle);
+        }
+      }
+    };
+    await walk(await navigator.storage.getDirectory());
+    return found.join("\n");
+  });
+}
+
+/** Notes the new recovery phrase that is shown, and answers what is asked about it. */
+export async function writeDown(page: Page): Promise<string> {
+  const dialog = page.getByTestId("phrase");
+  const list = dialog.getByTestId("words").getByRole("listitem");
+  await expect(list).toHaveCount(24);
+  const words = (await list.allTextContents()).join(" ");
+  await dialog.getByRole("button", { name: "I have written it down" }).click();
+  await typeWords(page, words);
+  await dialog.getByRole("button", { name: "Go on" }).click();
+  await expect(dialog).toBeGone();
+  return words;
+}
+
+/** Types the words that are asked for. */
+export async function typeWords(page: Page, phrase: string): Promise<void> {
+  const words = phrase.split(" ");
+  const check = page.getByTestId("words-check");
+  const labels = check.locator("label");
+  await expect(labels).toHaveCount(3);
+  for (const label of await labels.allTextContents()) {
+    const place = Number(label.replace("Word ", ""));
+    await check.getByLabel(label, { exact: true }).fill(words[place - 1] ?? "");
+  }
+}
+
+/** Opens the form, and fills it in. */
+export async function fillAccount(
   plan: Plan,
   action: string,
   login: string,

@@ -12,7 +12,10 @@ function told(sync: SyncState, rest: Partial<Status> = {}): ReturnType<typeof st
     isOwner: true,
     account: { server: "https://example.org", login: "anna" },
     sealed: false,
+    encrypted: false,
     unsent: 0,
+    lost: 0,
+    held: 0,
     sync,
     ...rest,
   };
@@ -29,7 +32,10 @@ const base: Status = {
   storage: "opfs",
   isOwner: true,
   sealed: false,
+  encrypted: false,
   unsent: 0,
+  lost: 0,
+  held: 0,
   sync: { phase: "local" },
 };
 
@@ -41,7 +47,12 @@ test("without an account: on this device only, or not even there", () => {
   assert.equal(alone().tone, "quiet");
   const memory = alone({ storage: "memory" });
   assert.deepEqual([memory.tone, memory.label, memory.remedy], ["warn", "Not saved", "signUp"]);
-  assert.equal(told({ phase: "local" }).remedy, "signIn");
+});
+
+test("signed out: whose items these are", () => {
+  const standing = standingOf(base, NOW, "anna");
+  assert.deepEqual([standing.label, standing.remedy], ["Signed out", "signIn"]);
+  assert.match(standing.detail, /items of anna/);
 });
 
 test("in step: since when", () => {

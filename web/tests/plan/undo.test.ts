@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Database, SqlValue } from "@warren/client";
 import sqlite3InitModule from "@sqlite.org/sqlite-wasm";
 import {
-  addItem,
+  addItems,
   checkItem,
   editItem,
   insertItems,
@@ -20,9 +20,12 @@ import {
   removeList,
   reorderList,
 } from "../../plan/src/data/lists.js";
+import { dayOf } from "../../plan/src/data/dates.js";
+import { readFile } from "../../plan/src/data/import/read.js";
+import { understand, type ImportedItem } from "../../plan/src/data/import/understand.js";
 import { runStatements } from "../../plan/src/data/run.js";
 import { SCHEMA, type Item, type List } from "../../plan/src/data/schema.js";
-import { importItems, itemsFromCsv } from "../../plan/src/data/transfer.js";
+import { exportCsv, importItems } from "../../plan/src/data/transfer.js";
 import { createUndo, type Statement, type Step } from "../../plan/src/data/undo.js";
 
 const sqlite3 = await sqlite3InitModule();
@@ -60,7 +63,9 @@ function openDatabase(): Database {
       throw error;
     }
   };
-  return { ...queries, transaction } as unknown as Database;
+  // Only a replica has a history.
+  const record = (): Promise<void> => Promise.resolve();
+  return { ...queries, transaction, record } as unknown as Database;
 }
 
 const list = (id: string, position: string): List => ({
@@ -113,7 +118,12 @@ async function titles(db: Database): Promise<unknown[]> {
 
 const STEPS: Readonly<Record<string, (db: Database) => Step | Promise<Step | undefined>>> = {
   "add an item": (db) =>
-    addItem(db, { id: "new", title: "New", listId: "l1", due: null, createdMs: 9 }),
+    addItems(db, {
+      items: [{ id: "new", title: "New" }],
+      listId: "l1",
+      due: null,
+      createdMs: 9,
+    }),
   "edit an item": () =>
     editItem(item("i1", "a0", { note: "a note", due: "2027-01-01" }), { title: "X", due: null }),
   "check an item": () => checkItem(item("i2", "a1"), 7),
@@ -161,6 +171,15 @@ test("an item stands where it was put, also between rows of one position", async
   assert.deepEqual(await put("i1"), ["i1", "i4", "i2", "i3"]);
 });
 
+test("several new items stand first, in their order", async () => {
+  const db = await filledDatabase();
+  const items = ["n1", "n2", "n3"].map((id) => ({ id, title: id }));
+  const step = await addItems(db, { items, listId: "l1", due: null, createdMs: 9 });
+  assert.equal(step.label, "Added 3 items");
+  await runStatements(db, step.apply);
+  assert.deepEqual((await titles(db)).slice(0, 4), ["n1", "n2", "n3", "i1"]);
+});
+
 test("an edit's way back leaves alone what another device changed meanwhile", async () => {
   const db = await filledDatabase();
   const undo = createUndo((statements) => runStatements(db, statements));
@@ -199,12 +218,15 @@ test("steps run in turn; a failed one is not remembered; a new one ends redo", a
   assert.deepEqual(ran, ["a", "b", "unb", "c", "unc", "una"]);
 });
 
-function csvOf(count: number): string {
-  const rows = Array.from(
-    { length: count },
-    (_, index) => `Item ${index},,,${index % 2 ? "List l1" : "New"},`,
-  );
-  return `title,note,due,list,done\n${rows.join("\n")}`;
+function importedItems(count: number): ImportedItem[] {
+  return Array.from({ length: count }, (_, index) => ({
+    title: `Item ${index}`,
+    note: "",
+    due: null,
+    list: index % 2 ? "List l1" : "New",
+    done: false,
+    doneOn: undefined,
+  }));
 }
 
 function importInto(
@@ -214,7 +236,7 @@ function importInto(
 ): Promise<Step | undefined> {
   let next = 0;
   return importItems(db, {
-    items: itemsFromCsv(csvOf(1200)).items,
+    items: importedItems(1200),
     fallbackList: "Fallback",
     nowMs: 100,
     newId: () => `n${String(next++)}`,
@@ -250,4 +272,28 @@ test("an import that is cancelled leaves nothing behind", async () => {
   const step = await importInto(db, abort.signal, () => abort.abort());
   assert.equal(step, undefined);
   assert.deepEqual(await contents(db), before);
+});
+
+test("what is exported is read back as it was", async () => {
+  const db = await filledDatabase();
+  await runStatements(db, [
+    insertItems([
+      item("i6", "a4", { title: 'with "quotes", commas', note: "two\nlines: 3/4/2027" }),
+      item("i7", "a5", { done_ms: new Date(2027, 2, 12, 18).getTime() }),
+    ]),
+  ]);
+  const file = readFile(new TextEncoder().encode(await exportCsv(db)));
+  const meanings = file.columns.map(({ meaning }) => meaning);
+  const { items } = understand(file, { meanings, dayOrder: undefined, locale: "en-US" });
+  assert.equal(items.length, 7);
+  assert.ok(items.every(({ list: name }) => name === "List l1"));
+  assert.deepEqual(
+    items.map(({ title, note, due, doneOn }) => [title, note, due, doneOn]).slice(4),
+    [
+      ['with "quotes", commas', "two\nlines: 3/4/2027", null, undefined],
+      ["Item i5", "", null, dayOf(new Date(5))],
+      ["Item i7", "", null, "2027-03-12"],
+    ],
+  );
+  assert.deepEqual([items[0]?.note, items[0]?.due], ["a note", "2027-01-01"]);
 });

@@ -124,6 +124,9 @@ export class FakeWorker {
       case "start":
         this.#start(message);
         break;
+      case "key":
+        this.#mine?.rekey(message.key);
+        break;
       case "close":
         void this.#mine?.close().then(() => this.#say({ kind: "closed" }));
         break;

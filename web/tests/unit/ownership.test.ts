@@ -288,9 +288,26 @@ test("migrations run once, and an older page is refused", async () => {
   const second = await tab({ schema: [SCHEMA, later] });
   assert.deepEqual(await second.sql`SELECT * FROM item`, [{ id: 1, name: null, done: null }]);
   await assert.rejects(tab(), { code: "schema_too_new" });
-  const broken = [SCHEMA, "SELECT 1", "CREATE TABLE a (b); CREATE TABLE a (b)"];
+  const broken = [SCHEMA, later, "CREATE TABLE a (b); CREATE TABLE a (b)"];
   await assert.rejects(tab({ schema: broken }), /already exists/);
   assert.deepEqual(await second.sql`PRAGMA user_version`, [{ user_version: 2 }]);
+});
+
+test("a migration that was edited is refused, whatever its layout", async () => {
+  const before = "CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT); -- as it was";
+  const first = await tab({ schema: before });
+  const laidOut = "CREATE  TABLE item (id INTEGER PRIMARY KEY,\n  name TEXT);";
+  await tab({ schema: laidOut });
+  const edited = "CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT);";
+  const message = /migration 1 was edited .* append a migration .* “name TEXT\);”, .* “title TEXT/;
+  await assert.rejects(tab({ schema: edited }), { code: "schema_changed", message });
+  const second = [before, "ALTER TABLE item ADD COLUMN done INTEGER"];
+  await tab({ schema: second });
+  await assert.rejects(tab({ schema: [before, "SELECT 1"] }), { code: "schema_changed" });
+  // A file that was made before texts were noted takes them as they are.
+  await first.sql`DROP TABLE warren_migration`;
+  await tab({ schema: second });
+  await assert.rejects(tab({ schema: [edited, "SELECT 1"] }), { code: "schema_changed" });
 });
 
 test("after close every call is refused, and the file is free", async () => {
@@ -325,4 +342,33 @@ test("notes of calls go when their answers have come", async () => {
   const { kinds } = looking.run("SELECT number FROM warren_call", []);
   assert.equal(kinds.length, 1);
   looking.close();
+});
+
+test("another key: the other tabs follow, and whoever gives the old one is refused", async () => {
+  const [a, b] = [await tab(), await tab()];
+  await a.sql`INSERT INTO item (id) VALUES (1)`;
+  await assert.rejects(a.rekey({ from: "not it", to: "new" }), { code: "wrong_key" });
+  await b.rekey({ from: null, to: "new" });
+  await until(b, () => b.status.value.encrypted);
+  await assert.rejects(tab({ key: "not it" }), { code: "wrong_key" });
+  await assert.rejects(tab(), { code: "wrong_key" });
+  kill(a);
+  await until(b, () => b.status.value.isOwner);
+  assert.equal((await b.sql`SELECT * FROM item`).length, 1);
+  await b.rekey({ from: "new", to: null });
+  const c = await tab();
+  await until(c, () => !c.status.value.encrypted);
+  await assert.rejects(c.rekey({ from: null, to: "" }), { code: "invalid_argument" });
+});
+
+test("a database that is deleted is closed in all tabs", async () => {
+  const [a, b] = [await tab(), await tab()];
+  await until(b, () => b.status.value.storage === "opfs");
+  await a.delete();
+  opened = [];
+  await until(b, ({ status }) => status.value.sync.phase === "failed");
+  await assert.rejects(b.sql`SELECT 1`, { code: "deleted" });
+  await assert.rejects(a.sql`SELECT 1`, { code: "closed" });
+  // Nothing is left that waits for the file.
+  await (await tab()).sql`SELECT 1`;
 });

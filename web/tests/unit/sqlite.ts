@@ -1,7 +1,7 @@
 /** A `Replica` on Node's own SQLite: a real database behind the real interface, no server. */
 import { DatabaseSync } from "node:sqlite";
 import type { EngineModule, PackedRows, Replica } from "../../client/src/engine.js";
-import type { SqlValue } from "../../client/src/api.js";
+import type { FileKey, SqlValue } from "../../client/src/api.js";
 
 /** What a test may have a replica do beyond SQL. */
 export interface Script {
@@ -13,6 +13,8 @@ export interface Script {
   /** Thrown by the next openings, one after the other. */
   refusals?: Error[];
   opened?: number;
+  /** What opens the file. */
+  key?: FileKey | undefined;
 }
 
 const SAFE = 2n ** 53n;
@@ -21,8 +23,10 @@ export function engine(path: string, script: Script = {}): EngineModule {
   return {
     default: () => Promise.resolve(),
     SignIn: Object,
-    openReplica: (_name, _key, inMemory) => {
-      const refusal = script.refusals?.shift();
+    openReplica: (_name, key, inMemory) => {
+      const isWrong = !inMemory && key !== script.key;
+      const wrong = Object.assign(new Error("another key"), { code: "wrong_key" });
+      const refusal = script.refusals?.shift() ?? (isWrong ? wrong : undefined);
       script.opened = (script.opened ?? 0) + 1;
       return refusal === undefined
         ? Promise.resolve(replica(inMemory ? ":memory:" : path, script))
@@ -85,10 +89,16 @@ export function replica(path: string, script: Script = {}): Replica {
     status: () => {
       const account = { server: "http://here", login: "ada", synced_ms: 0, equal: true };
       const remote = script.token === undefined ? null : account;
-      return JSON.stringify({ sealed: false, unsent: 0, noted: 0, remote });
+      return JSON.stringify({ sealed: false, unsent: 0, noted: 0, remote, exceptions: [] });
     },
     receipt: never,
+    edit: never,
     history: () => "[]",
+    record: () => undefined,
+    deleted: () => "[]",
+    held: () => "[]",
+    give: never,
+    letGo: never,
     conflicts: () => "[]",
     restore: never,
     dismiss: never,
@@ -98,6 +108,14 @@ export function replica(path: string, script: Script = {}): Replica {
     usePhrase: never,
     export: () => new Uint8Array(),
     import: never,
+    isEncrypted: () => script.key !== undefined,
+    hasKey: (key) => key === script.key,
+    rekey: (from, to) => {
+      if (from !== script.key) {
+        throw Object.assign(new Error("another key"), { code: "wrong_key" });
+      }
+      script.key = to;
+    },
     close: () => (db.isOpen ? db.close() : undefined),
   };
 }

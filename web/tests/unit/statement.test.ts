@@ -1,6 +1,7 @@
 /** Statements: what is bound, what is refused, and what kind they are. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { identifier } from "../../client/src/identifier.js";
 import { checked, fromTemplate, kindOf } from "../../client/src/statement.js";
 
 test("values become bound parameters", () => {
@@ -11,11 +12,26 @@ test("values become bound parameters", () => {
   });
 });
 
+test("a list is a list of parameters, a date its text, and a name is quoted", () => {
+  const day = new Date(Date.UTC(2026, 10, 24, 9, 30));
+  const text = ["SELECT ", " FROM t WHERE a IN ", " AND b IN ", " AND day > ", ""];
+  assert.deepEqual(fromTemplate(text, [identifier('a "b"'), [1, "x", day], [], day]), {
+    sql: 'SELECT "a ""b""" FROM t WHERE a IN (?, ?, ?) AND b IN () AND day > ?',
+    parameters: [1, "x", "2026-11-24T09:30:00.000Z", "2026-11-24T09:30:00.000Z"],
+  });
+  // What came as JSON is no name.
+  const like = { quoted: "a; DROP TABLE t" };
+  assert.throws(() => fromTemplate(["SELECT ", ""], [like]), { code: "invalid_argument" });
+  const nested = [[1]] as unknown as number[];
+  assert.throws(() => fromTemplate(["SELECT ", ""], [nested]), { code: "invalid_argument" });
+  assert.throws(() => identifier("a\0b"), { code: "invalid_argument" });
+});
+
 test("what SQLite has no value for is refused by name", () => {
   const refused = (value: unknown): void => {
     assert.throws(() => checked("SELECT ?", [value as null]), { code: "invalid_argument" });
   };
-  [undefined, {}, [], new Date(), () => 1, Symbol("s")].forEach(refused);
+  [undefined, {}, [], new Date(Number.NaN), () => 1, Symbol("s")].forEach(refused);
   const second = [1, undefined as unknown as null];
   assert.throws(() => checked("SELECT ?", second), /2 is undefined.*null/);
   assert.doesNotThrow(() => checked("", [null, 1, 1n, "a", true, Uint8Array.of(1)]));

@@ -12,6 +12,7 @@ const REPORT: SyncReport = {
   equal: true,
   repaired: false,
   refused: 0,
+  erased: 0,
   lost: 0,
   held: 0,
   renumbered: [],

@@ -32,7 +32,9 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
         [target, "--minutes", minutes] => (*target, *minutes),
         _ => bail!("usage: cargo xtask fuzz TARGET [--minutes N]"),
     };
-    let seconds = 60 * minutes.parse::<u64>().context("--minutes takes a whole number")?;
+    let minutes: std::num::NonZeroU64 =
+        minutes.parse().context("--minutes takes a whole number, at least 1")?;
+    let seconds = 60 * minutes.get();
     let folder = root.join("target/fuzz");
     let inputs = folder.join("inputs").join(target);
     let found = folder.join("found");

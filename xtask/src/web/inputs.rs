@@ -12,6 +12,7 @@ use super::Places;
 const SOURCES: &[&str] = &[
     "target/web/wasm",
     "web/admin",
+    "web/client/README.md",
     "web/client/package.json",
     "web/client/src",
     "web/client/tsconfig.json",

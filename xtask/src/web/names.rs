@@ -1,4 +1,4 @@
-//! Under which names scripts find what they load while they run: the worker, the module, the wasm.
+//! Under which names scripts find what they load while they run: the worker and the wasm.
 //!
 //! In the sources each is a text that begins with a dot and a slash, and lies beside the script
 //! (`"./worker.js"`), as in the package that others install. In the site it has another name.

@@ -72,21 +72,18 @@ impl Site<'_> {
         self.write(&format!("assets/{}", with_digest(name, bytes)), bytes)
     }
 
-    /// The wasm, the module that drives it, and the worker that loads both.
+    /// The wasm, and the worker that loads it.
     fn add_replica(&mut self) -> Result<Vec<String>> {
-        let wasm = self.places.out.join("wasm");
-        let bytes = fs::read(wasm.join("replica_bg.wasm")).context("reading the wasm")?;
-        let mut paths = vec![self.write_asset("replica_bg.wasm", &bytes)?];
-        self.names.add("replica_bg.wasm", &paths[0]);
+        let wasm = self.places.out.join("wasm/replica_bg.wasm");
+        let bytes = fs::read(&wasm).with_context(|| format!("reading {}", wasm.display()))?;
+        let wasm = self.write_asset("replica_bg.wasm", &bytes)?;
+        self.names.add("replica_bg.wasm", &wasm);
         let worker = self.places.web.join("client/src/worker.ts");
-        for (name, entry) in [("replica.js", wasm.join("replica.js")), ("worker.js", worker)] {
-            let bundle = bundle(self.places, name, &entry, &[])?;
-            let script = self.names.put_into(&bundle.script);
-            let path = self.write_asset(name, script.as_bytes())?;
-            self.names.add(name, &path);
-            paths.push(path);
-        }
-        Ok(paths)
+        let bundle = bundle(self.places, "worker.js", &worker, &[])?;
+        let script = self.names.put_into(&bundle.script);
+        let worker = self.write_asset("worker.js", script.as_bytes())?;
+        self.names.add("worker.js", &worker);
+        Ok(vec![wasm, worker])
     }
 
     /// The page's script and style, its HTML that names them, and its other files as they are.

@@ -2,25 +2,17 @@
 //!
 //! # Invariants
 //! - Nothing is written in the file's folder, not even by SQLite: no lock, no recovery.
-//! - What a server that was killed has left in a journal or a WAL counts: such a file is copied with
-//!   it, and the copy recovered.
+//! - What a server that was killed has left in a journal or a WAL counts: it is recovered in memory.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use engine::{Encryption, ScratchFolder, Untouched, open_untouched};
+use engine::{Encryption, Untouched, open_untouched};
 use rusqlite::Connection;
 
 use crate::import::error::Error;
 
-/// What SQLite leaves beside a file that has to be recovered.
-const RECOVERED_FROM: [&str; 2] = ["-journal", "-wal"];
-
 pub(super) struct OldFile {
-    /// Closed before the copy is removed.
     pub(super) db: Connection,
-    _copy: Option<ScratchFolder>,
 }
 
 impl OldFile {
@@ -29,44 +21,17 @@ impl OldFile {
         if !path.try_exists().map_err(Error::io(path))? {
             return Ok(None);
         }
-        let has_content = |suffix: &&str| {
-            let side_file = with_suffix(path.as_os_str(), suffix);
-            fs::metadata(side_file).is_ok_and(|metadata| metadata.len() > 0)
-        };
-        if RECOVERED_FROM.iter().any(has_content) {
-            return Self::copy(path).map(Some);
-        }
-        let opened = open_untouched(path, &Encryption::None, Untouched::Immutable);
+        let opened = open_untouched(path, &Encryption::None, Untouched::Overlay);
         let (db, _) = opened.map_err(Error::old(path))?;
-        Ok(Some(Self { db, _copy: None }))
+        Ok(Some(Self { db }))
     }
-
-    fn copy(path: &Path) -> Result<Self, Error> {
-        let folder =
-            ScratchFolder::new(&std::env::temp_dir(), "import").map_err(Error::old(path))?;
-        let copy = folder.path().join("copy");
-        fs::copy(path, &copy).map_err(Error::io(path))?;
-        for suffix in RECOVERED_FROM {
-            let side_file = with_suffix(path.as_os_str(), suffix);
-            if side_file.try_exists().map_err(Error::io(&side_file))? {
-                let copied = fs::copy(&side_file, with_suffix(copy.as_os_str(), suffix));
-                copied.map_err(Error::io(&side_file))?;
-            }
-        }
-        let db = Connection::open(&copy).map_err(Error::old(path))?;
-        Ok(Self { db, _copy: Some(folder) })
-    }
-}
-
-fn with_suffix(path: &OsStr, suffix: &str) -> PathBuf {
-    let mut path = path.to_owned();
-    path.push(suffix);
-    path.into()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::PathBuf;
 
     use super::*;
 

@@ -10,7 +10,11 @@ use crate::suite::{Row, Table};
 
 /// Characters of a name beside its figure on a narrow phone; SVG does not break lines by itself.
 const NAME_CHARACTERS_MAX: usize = 28;
+/// The same where it says that it has too few rounds.
+const NAME_CHARACTERS_WITHOUT_VERDICT_MAX: usize = 20;
 const MARKS_MAX: usize = 6;
+/// What the bars of too few rounds are filled with.
+const HATCH: &str = "hatch";
 /// In `em`, like all places down.
 const LINE: f64 = 1.35;
 const BAR: f64 = 0.85;
@@ -33,20 +37,39 @@ impl Bar<'_> {
     }
 }
 
+/// The pattern, once for all charts of the page.
+pub(super) fn hatch() -> Markup {
+    html! {
+        svg.markers width="0" height="0" aria-hidden="true" {
+            defs {
+                pattern id=(HATCH) width="7" height="7" patternUnits="userSpaceOnUse"
+                    patternTransform="rotate(45)"
+                {
+                    line.hatch x1="0" x2="0" y1="0" y2="7" {}
+                }
+            }
+        }
+    }
+}
+
 /// A figure, unless there is nothing to draw.
 pub(super) fn chart(table: &Table) -> Markup {
     let Some(baseline) = table.rows.first() else { return html! {} };
     let mut bars: Vec<Bar<'_>> = Vec::new();
     for row in &table.rows {
         let top = bars.last().map_or(0.0, Bar::bottom);
-        bars.push(Bar { row, name: figures::wrap(&row.name, NAME_CHARACTERS_MAX), top });
+        let width = match verdict(row) {
+            Some(Verdict::TooFewRounds) => NAME_CHARACTERS_WITHOUT_VERDICT_MAX,
+            _ => NAME_CHARACTERS_MAX,
+        };
+        bars.push(Bar { row, name: figures::wrap(&row.name, width), top });
     }
     let bottom = bars.last().map_or(0.0, Bar::bottom);
     let highest = table.rows.iter().map(|row| row.of_baseline.interval.high);
     let highest = highest.filter(|max| max.is_finite()).fold(1.0, f64::max);
     let axis = Axis::linear(highest);
     let id = table.name.as_str();
-    let has_same = table.rows.iter().any(is_same);
+    let has = |verdict| table.rows.iter().any(|row| self::verdict(row) == Some(verdict));
     html! {
         figure.bars {
             svg role="img" aria-labelledby={ (id) "-chart " (id) "-below" }
@@ -60,15 +83,15 @@ pub(super) fn chart(table: &Table) -> Markup {
             figcaption {
                 "Multiples of the baseline, " b { (baseline.name) }
                 ": the median of " (rounds(table)) " as bar, " (figures::whisker(table)) " as whisker."
-                @if has_same { " Pale: no difference found." }
+                @if has(Verdict::NoDifference) { " Pale: no difference found." }
+                @if has(Verdict::TooFewRounds) { " Hatched: too few rounds to tell." }
             }
         }
     }
 }
 
-fn is_same(row: &Row) -> bool {
-    let verdict = row.difference.as_ref().map(|difference| difference.verdict);
-    verdict == Some(Verdict::NoDifference)
+fn verdict(row: &Row) -> Option<Verdict> {
+    row.difference.as_ref().map(|difference| difference.verdict)
 }
 
 fn scale(axis: &Axis, bottom: f64) -> Markup {
@@ -91,17 +114,29 @@ fn bar(bar: &Bar<'_>, axis: &Axis) -> Markup {
         *top += LINE;
         Some((y, line))
     });
-    let is_same = is_same(bar.row);
+    let verdict = verdict(bar.row);
+    let (class, fill) = match verdict {
+        Some(Verdict::NoDifference) => (Some("same"), None),
+        Some(Verdict::TooFewRounds) => (Some("few"), Some(format!("url(#{HATCH})"))),
+        _ => (None, None),
+    };
+    let too_few = class.filter(|class| *class == "few").map(|_| "too few rounds");
     let (top, middle) = (bar.bar_top(), bar.bar_top() + BAR / 2.0);
     html! {
         "\n"
-        g class=[is_same.then_some("same")] {
-            title { (bar.row.name) ": " (figure) }
+        g class=[class] {
+            title {
+                (bar.row.name) ": " (figure)
+                @if let Some(text) = too_few { ", " (text) " to tell" }
+            }
             @for (y, line) in lines { text.name x="0" y=(em(y)) { (line) } }
-            text.value x="100%" dx="-0.6em" y=(em(bar.top + 1.0)) { (figure.value) "×" }
+            text.value x="100%" dx="-0.6em" y=(em(bar.top + 1.0)) {
+                @if let Some(text) = too_few { tspan.said-of { (text) ": " } }
+                (figure.value) "×"
+            }
             @if of_baseline.median.is_finite() {
                 rect.bar x="0" y=(em(top)) width=(percent(axis.at(of_baseline.median)))
-                    height=(em(BAR)) {}
+                    height=(em(BAR)) fill=[fill] {}
             }
             @if of_baseline.interval.low < of_baseline.interval.high {
                 @let Interval { low, high } = of_baseline.interval;

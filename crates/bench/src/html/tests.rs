@@ -3,6 +3,7 @@ use std::sync::LazyLock;
 use super::sample;
 use super::*;
 use crate::interval::Difference;
+use crate::matrix;
 
 /// Elements of HTML that have no end; everything of SVG has one.
 const VOID: [&str; 1] = ["meta"];
@@ -17,6 +18,7 @@ fn page() -> String {
         settings: &settings,
         configurations: &[],
         tables: &sample::tables(),
+        matrices: &[],
         aims: &sample::aims(),
         notes: &["A figure of another machine is not ours: 1 < 2.".to_owned()],
     })
@@ -32,11 +34,10 @@ fn elements(page: &str) -> Vec<&str> {
     tags.filter(|name| *name != "!DOCTYPE").collect()
 }
 
-#[test]
-fn every_element_ends_where_it_should() {
-    let page = page();
+#[track_caller]
+fn check_ends(page: &str) {
     let mut open: Vec<&str> = Vec::new();
-    for element in elements(&page) {
+    for element in elements(page) {
         match element.strip_prefix('/') {
             Some(name) => assert_eq!(open.pop(), Some(name)),
             None if VOID.contains(&element) => {}
@@ -44,6 +45,11 @@ fn every_element_ends_where_it_should() {
         }
     }
     assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn every_element_ends_where_it_should() {
+    check_ends(&page());
 }
 
 #[test]
@@ -103,6 +109,59 @@ fn what_was_found_stands_first_and_what_was_not_is_pale() {
     assert!(rest.contains("Pale: no difference found."));
 }
 
+#[test]
+fn a_matrix_is_the_first_chart_and_has_every_verdict_in_words() {
+    let (matrix, tables) = matrix::sample::matrix();
+    let page = render(&Page { matrices: &[matrix], tables: &tables, ..empty_page() });
+    check_ends(&page);
+    let (before, rest) = page.split_once("<section class=\"matrix\" id=\"matrix-20\"").unwrap();
+    assert!(!before.contains("<figure") && rest.contains("<figure"), "{before}");
+    assert!(before.contains("<a href=\"#matrix-20\"><b>20 messages of 10 bytes</b></a>"));
+    let (matrix, _) = rest.split_once("</section>").unwrap();
+    for expected in [
+        "<a href=\"#20-list\">select</a>",
+        "<td>1,000/s <small>baseline</small></td>",
+        "<td class=\"faster-2\"><span aria-hidden=\"true\">▲ </span>2.50×",
+        "<span class=\"said\">, 2.5 times as fast</span>",
+        "<td><span aria-hidden=\"true\">= </span>1.00×",
+        "<span class=\"said\">, no difference found</span>",
+        "<td class=\"few\"><span aria-hidden=\"true\">? </span>0.020× <small>50.0 ms</small>",
+        "<span class=\"said\">, too few rounds to tell</span>",
+        "<td>4.10 MB</td>",
+        "<td class=\"idle\" colspan=\"4\">not measured: it changes nothing here</td>",
+        "&lt;other&gt;",
+    ] {
+        assert!(matrix.contains(expected), "{expected}: {matrix}");
+    }
+}
+
+#[test]
+fn bars_of_too_few_rounds_are_hatched_and_say_so() {
+    let (_, tables) = matrix::sample::matrix();
+    let page = render(&Page { tables: &tables, ..empty_page() });
+    check_ends(&page);
+    assert_eq!(page.matches("<pattern id=\"hatch\"").count(), 1);
+    assert_eq!(page.matches("url(").count(), page.matches("fill=\"url(#hatch)\"").count());
+    let chart = |name: &str| {
+        let (_, section) = page.split_once(&format!("<section id=\"{name}\"")).unwrap();
+        section.split_once("</figure>").unwrap().0
+    };
+    let few = chart("20-setup");
+    assert_eq!(few.matches("fill=\"url(#hatch)\"").count(), 1, "{few}");
+    for expected in [
+        "<g class=\"few\">",
+        "too few rounds to tell</title>",
+        ">too few rounds: </tspan>0.020×",
+        " Hatched: too few rounds to tell.",
+    ] {
+        assert!(few.contains(expected), "{expected}: {few}");
+    }
+    for name in ["20-insert", "20-list"] {
+        let enough = chart(name);
+        assert!(!enough.contains("hatch") && !enough.contains("Hatched"), "{enough}");
+    }
+}
+
 fn empty_page() -> Page<'static> {
     static MACHINE: LazyLock<Machine> = LazyLock::new(sample::machine);
     Page {
@@ -113,6 +172,7 @@ fn empty_page() -> Page<'static> {
         settings: &[],
         configurations: &[],
         tables: &[],
+        matrices: &[],
         aims: &[],
         notes: &[],
     }

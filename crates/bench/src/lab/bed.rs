@@ -13,11 +13,13 @@ use super::configuration::{Configuration, Configured};
 use super::message::{CipherAndKey, Mailbox, steps};
 use super::plan::{Answer, Plan, Step, Timing};
 use crate::figures::whole;
-use crate::measure::{CPU_US, Sample};
+use crate::measure::{CPU_US, Sample, time};
 use crate::suite::{Case, Effort, Group, Heading, Table, run_group};
 
 /// Of a transaction: one operation, and what the published program never tried.
 pub(crate) const TRANSACTIONS: &[usize] = &[1, 100];
+/// What `--only` calls the making of new files.
+pub(crate) const SETUP: &str = "setup";
 
 /// A table of messages in a folder, and what is done with it.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Bed<'a> {
     pub(crate) transactions: &'a [usize],
     /// Names of steps, or of operations for all sizes of transaction; none for all.
     pub(crate) only: &'a [String],
+    /// Whether new files are made, too, beside the operations.
+    pub(crate) sets_up: bool,
     /// Says what is made.
     pub(crate) bar: &'a ProgressBar,
 }
@@ -47,7 +51,16 @@ impl Bed<'_> {
                 about(&step.cycle, step.transaction)
             ),
         });
-        headings.collect()
+        let setup = self.has_setup().then(|| Heading {
+            name: format!("{}-{SETUP}", self.name),
+            unit: "files",
+            title: "new files: opened, set, given their tables, closed".to_owned(),
+        });
+        headings.chain(setup).collect()
+    }
+
+    fn has_setup(&self) -> bool {
+        self.sets_up && self.wants(SETUP)
     }
 
     /// The steps that are wanted, and the inserts whose rows they delete.
@@ -59,7 +72,7 @@ impl Bed<'_> {
         steps
     }
 
-    /// One sample for each heading.
+    /// One sample for each heading of an operation.
     pub(crate) fn samples(&self, answer: &Answer) -> Vec<Sample> {
         answer.steps.iter().filter(|step| self.wants(&step.name)).map(sample).collect()
     }
@@ -70,9 +83,14 @@ impl Bed<'_> {
     }
 }
 
-/// The names of all steps.
-pub(crate) fn step_names(transactions: &[usize]) -> Vec<String> {
-    steps(transactions, 0.0).into_iter().map(|step| step.name).collect()
+/// The names of all steps, and what each does.
+pub(crate) fn step_names(transactions: &[usize]) -> Vec<(String, String)> {
+    let steps = steps(transactions, 0.0).into_iter();
+    let named = steps.map(|step| {
+        let about = about(&step.cycle, step.transaction);
+        (step.name, about)
+    });
+    named.collect()
 }
 
 /// A row of the tables of a bed, measured in a file of its name.
@@ -138,8 +156,30 @@ pub(crate) fn case_by<'a>(
         let steps = bed.steps(duration.as_secs_f64());
         let answer = carry_out(&bed.mailbox.plan(&copy.0, settings, &encryption, steps))?;
         configured.check(&answer.settings)?;
-        Ok(bed.samples(&answer))
+        let mut samples = bed.samples(&answer);
+        if bed.has_setup() {
+            let new = path.with_extension("new");
+            let set_up = || bed.mailbox.set_up(&new, settings, &encryption);
+            samples.push(self::set_up(&new, duration, set_up)?);
+        }
+        Ok(samples)
     })
+}
+
+/// Makes one new file after the other for about so long. To remove them does not count.
+fn set_up(
+    new: &Path,
+    duration: Duration,
+    make: impl Fn() -> anyhow::Result<()>,
+) -> anyhow::Result<Sample> {
+    let (mut files, mut elapsed) = (0, Duration::ZERO);
+    while files == 0 || elapsed < duration {
+        let _gone_at_the_end = Fresh(new.to_owned());
+        let ((), took) = time(&make)?;
+        elapsed += took;
+        files += 1;
+    }
+    Ok(Sample::each(files, elapsed))
 }
 
 /// A file for one round; gone when dropped.
@@ -208,6 +248,7 @@ mod tests {
             mailbox: &mailbox,
             transactions: &[1, 5],
             only: &only,
+            sets_up: false,
             bar: &ProgressBar::hidden(),
         };
         let names = |all: Vec<String>| all.join(" ");
@@ -225,6 +266,34 @@ mod tests {
             assert!(samples.iter().all(|sample| sample.transactions > 0), "{samples:?}");
             assert!(!folder.path().join("x.round").exists(), "each round has a copy of its own");
         }
+    }
+
+    #[test]
+    fn new_files_are_made_beside_the_operations_and_are_gone() {
+        let mailbox = Mailbox { layout: Layout::Last, rows: 20, body_bytes: 10 };
+        let folder = tempfile::tempdir().unwrap();
+        let only = ["insert", SETUP].map(str::to_owned);
+        let bed = Bed {
+            name: "20",
+            folder: folder.path(),
+            mailbox: &mailbox,
+            transactions: &[1],
+            only: &only,
+            sets_up: true,
+            bar: &ProgressBar::hidden(),
+        };
+        let names: Vec<String> = bed.headings().into_iter().map(|heading| heading.name).collect();
+        assert_eq!(names, ["20-insert", "20-setup"]);
+        assert!(Bed { sets_up: false, ..bed }.headings().len() == 1);
+        let wal = vec![("journal_mode".to_owned(), "WAL".to_owned())];
+        let configuration = Configuration { name: "x".into(), about: String::new(), settings: wal };
+        let mut case = case(bed, "x", "x.sqlite", &configuration, &None);
+        let samples = (case.run)(Duration::from_millis(2)).unwrap();
+        let [_, setup] = &samples[..] else { panic!("{samples:?}") };
+        assert!(setup.transactions > 0 && setup.elapsed >= Duration::from_millis(2), "{setup:?}");
+        assert!(!setup.facts.is_empty());
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
     }
 
     #[test]

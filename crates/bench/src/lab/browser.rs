@@ -79,14 +79,15 @@ const PAGE_BYTES: &str = "8192";
 pub fn setup(rivals: &Path, bar: &ProgressBar) -> Drivers {
     let found = find(rivals, Missing::Build, bar);
     bar.finish_and_clear();
-    Drivers::of(found)
+    Drivers::of(found, None)
 }
 
 /// One driver for each library, in the order of their list, as far as they answer.
 fn find(rivals: &Path, missing: Missing, bar: &ProgressBar) -> Found<Driver> {
     let wanted = Wanted { kind: Kind::Browser, names: Some(&[RIVAL]), missing };
     let programs = rivals::find(wanted, rivals, &rivals::target(rivals), bar, Ok);
-    let mut found = Found { present: Vec::new(), absent: programs.absent };
+    let mut found =
+        Found { present: Vec::new(), absent: programs.absent, unbuilt: programs.unbuilt };
     let of = |program: &Program, library: &str| {
         let mut program = program.clone();
         program.arguments.extend([library.into(), std::path::absolute(rivals.join(CLIENT))?]);
@@ -148,6 +149,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: plan.method.settings(),
         configurations,
         tables,
+        matrices: Vec::new(),
         aims: Vec::new(),
         notes: found.present.iter().map(|driver| note(&driver.about)).collect(),
         title: TITLE.into(),

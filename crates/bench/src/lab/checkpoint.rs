@@ -55,21 +55,15 @@ const LEAD: &str = "Continuous writing in WAL mode, synchronous NORMAL: what cop
 /// with.
 const INTERVALS: [u32; 4] = [1_000, 0, 100, 10_000];
 const SLOWEST: &str = "slowest commit, ms";
-/// A WAL that is not begun anew, for each second: what a fast disk takes.
-const WAL_BYTES_PER_SECOND: f64 = 1e9;
 
 /// Runs the plan; `bar` shows how far it is.
 pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let Plan { method, rows, batch, cipher } = plan;
     ensure!(*batch > 0, "--batch must be above 0");
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an estimate of bytes, above 0"
-    )]
-    let wal = (method.duration.as_secs_f64() * 1.2 * WAL_BYTES_PER_SECOND) as u64;
     let what = format!("{rows} rows and a WAL that grows");
-    disk::check(&method.folder, accounts::disk_bytes(*rows).saturating_add(wal), &what)?;
+    let wal = disk::written_in(method.duration);
+    let table = accounts::disk_bytes(*rows, method.duration);
+    disk::check(&method.folder, table.saturating_add(wal), &what)?;
     let scratch =
         ScratchFolder::new(&method.folder, "bench").context("the folder to measure in")?;
     bar.set_message("making the table");
@@ -101,6 +95,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings,
         configurations: Vec::new(),
         tables,
+        matrices: Vec::new(),
         aims: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),

@@ -98,6 +98,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: method.settings(),
         configurations: vec![Configured::read_back(&configuration, &None, scratch.path())?],
         tables,
+        matrices: Vec::new(),
         aims: Vec::new(),
         notes,
         title: TITLE.into(),
@@ -146,6 +147,7 @@ impl Work<'_> {
             mailbox: &self.mailbox,
             transactions: TRANSACTIONS,
             only: &[],
+            sets_up: false,
             bar: self.bar,
         };
         self.tables.extend(measure(bed, &rows, effort)?);

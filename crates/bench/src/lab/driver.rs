@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::plan::{About, Answer, Plan};
 use crate::rivals::process::{self, Program};
+use crate::rivals::setup::MissingTools;
 use crate::rivals::{self, Absent, Found};
 
 const FORMAT: &str = "Format 12";
@@ -29,6 +30,9 @@ pub(crate) struct Driver {
 pub struct Drivers {
     present: Vec<About>,
     absent: Vec<Absent>,
+    /// What the absent ones may need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingTools>,
 }
 
 impl Driver {
@@ -59,9 +63,9 @@ impl Driver {
 }
 
 impl Drivers {
-    pub(crate) fn of(found: Found<Driver>) -> Self {
+    pub(crate) fn of(found: Found<Driver>, missing: Option<MissingTools>) -> Self {
         let present = found.present.into_iter().map(|driver| driver.about).collect();
-        Self { present, absent: found.absent }
+        Self { present, absent: found.absent, missing }
     }
 }
 
@@ -71,7 +75,9 @@ impl fmt::Display for Drivers {
             let ciphers = if about.ciphers.is_empty() { ", no encrypted files" } else { "" };
             format!("present: {about} (SQLite {}{ciphers})", about.sqlite)
         });
-        let lines: Vec<String> = present.chain(self.absent.iter().map(Absent::note)).collect();
+        let lines = present.chain(self.absent.iter().map(Absent::note));
+        let lines: Vec<String> =
+            lines.chain(self.missing.as_ref().map(MissingTools::text)).collect();
         f.write_str(&lines.join("\n"))
     }
 }

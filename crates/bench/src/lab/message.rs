@@ -83,11 +83,7 @@ impl Mailbox {
         settings: &[(String, String)],
         encryption: &CipherAndKey,
     ) -> anyhow::Result<()> {
-        let db = Connection::open(path).with_context(|| path.display().to_string())?;
-        if let Some((cipher, key)) = encryption {
-            unlock(&db, cipher, key)?;
-        }
-        set(&db, settings)?;
+        let db = create(path, settings, encryption)?;
         db.execute_batch("PRAGMA synchronous = OFF")?;
         db.execute_batch(self.schema())?;
         let body = body(self.body_bytes);
@@ -114,6 +110,18 @@ impl Mailbox {
         db.close().map_err(|(_, error)| error)?;
         std::fs::File::open(path)?.sync_all()?;
         Ok(())
+    }
+
+    /// Makes a file with the tables and no rows, all with the settings, and closes it.
+    pub(crate) fn set_up(
+        &self,
+        path: &Path,
+        settings: &[(String, String)],
+        encryption: &CipherAndKey,
+    ) -> anyhow::Result<()> {
+        let db = create(path, settings, encryption)?;
+        db.execute_batch(self.schema())?;
+        db.close().map_err(|(_, error)| error.into())
     }
 
     fn schema(&self) -> &'static str {
@@ -185,6 +193,20 @@ impl Mailbox {
         let rows = self.rows;
         tables.into_iter().map(|table| format!("DELETE FROM {table} WHERE id > {rows}")).collect()
     }
+}
+
+/// A new file, with the settings and nothing in it.
+fn create(
+    path: &Path,
+    settings: &[(String, String)],
+    encryption: &CipherAndKey,
+) -> anyhow::Result<Connection> {
+    let db = Connection::open(path).with_context(|| path.display().to_string())?;
+    if let Some((cipher, key)) = encryption {
+        unlock(&db, cipher, key)?;
+    }
+    set(&db, settings)?;
+    Ok(db)
 }
 
 /// Every operation by itself and the mix, writes in transactions of each size, each for so long.

@@ -7,6 +7,7 @@
 //!   says so.
 
 mod catalogue;
+mod matrix;
 
 use std::path::Path;
 
@@ -15,12 +16,13 @@ use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
 use self::catalogue::configurations;
-use super::bed::{Bed, Measured, TRANSACTIONS, measure, step_names};
+use super::bed::{Bed, Measured, SETUP, TRANSACTIONS, measure, step_names};
 use super::configuration::{Configuration, Configured, Setting};
 use super::message::{CipherAndKey, Layout, Mailbox, encryption};
 use super::{Budget, Method};
 use crate::disk;
 use crate::machine::Machine;
+use crate::matrix::Matrix;
 use crate::report::Report;
 use crate::suite::{Effort, Table};
 
@@ -68,6 +70,10 @@ const LEAD: &str = "Each configuration works on a file of its own. The baseline 
     more and shows what chance does. A verdict needs rounds enough for all comparisons of its table \
     together. Every setting was read back from the connection that was measured.";
 
+/// Fewer rounds give no verdict where all configurations are compared, by time and by processor
+/// time.
+pub const ROUNDS_MIN: &str = "11";
+
 const SETTINGS: &str = "settings";
 const LAYOUTS: &str = "layouts";
 /// What depends on where the body stands.
@@ -89,7 +95,8 @@ pub fn choices() -> Vec<Choice> {
     let rows = configurations().into_iter();
     all.extend(rows.map(|one| choice(Kind::Configuration, &one.name, &one.about)));
     let steps = step_names(TRANSACTIONS).into_iter();
-    all.extend(steps.map(|name| choice(Kind::Operation, &name, "")));
+    all.extend(steps.map(|(name, about)| choice(Kind::Operation, &name, &about)));
+    all.push(choice(Kind::Operation, SETUP, "new files: opened, set, given their tables, closed"));
     all
 }
 
@@ -148,8 +155,9 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let picked = Picked::of(&plan.only)?;
     let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
     let encryption = encryption(plan.cipher.as_deref());
-    let (configurations, configured, notes) =
-        effective(picked.configurations(), &encryption, scratch.path())?;
+    let all = picked.configurations();
+    let order = matrix::order(&all);
+    let (configurations, configured, notes) = effective(all, &encryption, scratch.path())?;
     let layout_steps = picked.layout_steps();
     let has_layouts = picked.has(LAYOUTS) && !layout_steps.is_empty();
     let sizes: &[i64] = if picked.has(SETTINGS) { &plan.rows } else { &[] };
@@ -162,10 +170,12 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         encryption,
         budget: Budget::new(&plan.method, parts + layouts.len()),
         bar,
+        matrices: Vec::new(),
         tables: Vec::new(),
     };
     for &rows in sizes {
-        work.settings(&configurations, rows, plan.body_bytes, &picked.steps)?;
+        let mailbox = Mailbox { layout: Layout::Last, rows, body_bytes: plan.body_bytes };
+        work.settings(&configurations, &mailbox, &picked.steps, &order)?;
     }
     for mailbox in &layouts {
         work.layouts(&configurations[0], mailbox, &layout_steps)?;
@@ -179,6 +189,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         command: command.clone(),
         settings,
         configurations: configured,
+        matrices: work.matrices,
         tables: work.tables,
         aims: Vec::new(),
         notes,
@@ -250,6 +261,7 @@ struct Work<'a> {
     encryption: CipherAndKey,
     budget: Budget<'a>,
     bar: &'a ProgressBar,
+    matrices: Vec<Matrix>,
     tables: Vec<Table>,
 }
 
@@ -257,15 +269,17 @@ impl Work<'_> {
     fn settings(
         &mut self,
         configurations: &[Configuration],
-        rows: i64,
-        body_bytes: usize,
+        mailbox: &Mailbox,
         only: &[String],
+        order: &[String],
     ) -> anyhow::Result<()> {
-        let mailbox = Mailbox { layout: Layout::Last, rows, body_bytes };
         let all = configurations.iter();
         let all = all.map(|one| (one.name.as_str(), one, mailbox.clone())).collect();
         let effort = self.budget.share(share(configurations));
-        self.group(&rows.to_string(), all, (TRANSACTIONS, only), &effort)
+        let name = mailbox.rows.to_string();
+        let files = self.group(&name, all, (TRANSACTIONS, only, true), &effort)?;
+        self.matrices.extend(matrix::of(mailbox, order, &files, &self.tables));
+        Ok(())
     }
 
     fn layouts(
@@ -283,17 +297,18 @@ impl Work<'_> {
             all.map(|(layout, name)| (name, configuration, Mailbox { layout, ..mailbox.clone() }));
         let effort = self.budget.next();
         let name = format!("layout-{}", mailbox.body_bytes);
-        self.group(&name, all.into(), (&[1], only), &effort)
+        self.group(&name, all.into(), (&[1], only, false), &effort)?;
+        Ok(())
     }
 
-    /// Measures on files in a folder of their own, which is then removed.
+    /// Measures on files in a folder of their own, which is then removed; says how large they were.
     fn group(
         &mut self,
         name: &str,
         rows: Vec<(&str, &Configuration, Mailbox)>,
-        (transactions, only): (&[usize], &[String]),
+        (transactions, only, sets_up): (&[usize], &[String], bool),
         effort: &Effort,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<(String, u64)>> {
         let folder = self.scratch.join(name);
         std::fs::create_dir(&folder)?;
         let rows = rows.into_iter().map(|(name, configuration, mailbox)| {
@@ -307,10 +322,16 @@ impl Work<'_> {
             mailbox: &rows[0].mailbox,
             transactions,
             only,
+            sets_up,
             bar: self.bar,
         };
         self.tables.extend(measure(bed, &rows, effort)?);
+        let files = rows.iter().map(|row| {
+            let bytes = std::fs::metadata(folder.join(row.name))?.len();
+            anyhow::Ok((row.name.to_owned(), bytes))
+        });
+        let files = files.collect::<anyhow::Result<_>>()?;
         std::fs::remove_dir_all(&folder)?;
-        Ok(())
+        Ok(files)
     }
 }

@@ -9,22 +9,24 @@
 //! - How a driver is built → `crate::rivals`. How a library carries out a plan → `bench/rivals`.
 
 mod even;
+mod place;
 #[cfg(test)]
 mod tests;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, ensure};
 use engine::{Cipher, Profile, ScratchFolder};
 use indicatif::ProgressBar;
 
 use self::even::Even;
+pub use self::place::{NotSetUp, Place};
 use super::bed::{Bed, case, case_by};
 use super::carry_out;
 use super::configuration::{Configuration, Configured};
-use super::driver::{Driver, Drivers};
+use super::driver::Driver;
 use super::message::{CipherAndKey, Layout, Mailbox};
 use super::plan::About;
 use super::{Budget, Method};
@@ -48,8 +50,8 @@ pub struct Plan {
     pub configurations: Vec<&'static Profile>,
     /// `None` for a file that is not encrypted.
     pub ciphers: Vec<Option<Cipher>>,
-    /// The folder with the drivers.
-    pub rivals: PathBuf,
+    /// Where the drivers are.
+    pub place: Place,
 }
 
 const TITLE: &str = "Warren: one file through other libraries";
@@ -66,22 +68,15 @@ const PUBLISHED: [&str; 3] = ["insert", "list", "update"];
 /// As good as any other, for files that are gone in the end.
 const KEY: &str = "5761727265656e206265636820f09f90b0a1b2c3d4e5f60718293a4b5c6d7e8f";
 
-/// Builds and installs the drivers in the folder `rivals`.
-pub fn setup(rivals: &Path, bar: &ProgressBar) -> Drivers {
-    let found = find(rivals, &rivals::target(rivals), Missing::Build, bar);
-    bar.finish_and_clear();
-    Drivers::of(found)
-}
-
 /// Runs the plan with the drivers that are built; `bar` shows how far it is.
 pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let Method { folder, command, .. } = &plan.method;
     let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
-    let found = find(&plan.rivals, &rivals::target(&plan.rivals), Missing::Absent(SETUP), bar);
+    let found = find(&plan.place, Missing::Absent(SETUP), bar);
     let absent: Vec<String> = found.absent.iter().map(Absent::note).collect();
     ensure!(
         !found.present.is_empty(),
-        "there is no driver; --rivals names their folder, and --setup builds them: {}",
+        "there is no driver; `{SETUP}` builds them: {}",
         absent.join("; ")
     );
     let mut notes = notes(&found.present)?;
@@ -109,6 +104,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: Vec::new(),
         configurations,
         tables,
+        matrices: Vec::new(),
         aims: Vec::new(),
         notes,
         title: TITLE.into(),
@@ -116,9 +112,9 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     })
 }
 
-fn find(rivals: &Path, target: &Path, missing: Missing, bar: &ProgressBar) -> Found<Driver> {
+fn find(place: &Place, missing: Missing, bar: &ProgressBar) -> Found<Driver> {
     let wanted = Wanted { kind: Kind::Lab, names: None, missing };
-    rivals::find(wanted, rivals, target, bar, Driver::start)
+    rivals::find(wanted, &place.drivers, &place.target, bar, Driver::start)
 }
 
 /// A configuration and a cipher, and who can work like that.
@@ -167,7 +163,15 @@ impl<'a> Way<'a> {
         let name = format!("{}-{}", self.name, mailbox.rows);
         let folder = folder.join(&name);
         std::fs::create_dir(&folder)?;
-        let bed = Bed { name: &name, folder: &folder, mailbox, transactions: &[1], only: &[], bar };
+        let bed = Bed {
+            name: &name,
+            folder: &folder,
+            mailbox,
+            transactions: &[1],
+            only: &[],
+            sets_up: false,
+            bar,
+        };
         let group = Group { headings: bed.headings(), cases: self.cases(bed) };
         let tables = run_group(group, effort, bar)?;
         std::fs::remove_dir_all(&folder)?;

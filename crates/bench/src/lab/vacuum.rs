@@ -114,6 +114,7 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         settings: plan.method.settings(),
         configurations: configured,
         tables,
+        matrices: Vec::new(),
         aims: Vec::new(),
         notes,
         title: TITLE.into(),

@@ -9,8 +9,11 @@
 mod mark;
 mod node;
 mod python;
+mod tools;
 
 use std::env;
+use std::error::Error;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +21,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use self::mark::Mark;
+pub(crate) use self::mark::Mark;
+pub(crate) use self::tools::MissingTools;
 use super::process::{self, Program};
 
 /// `sqlx` with its SQLite takes 160 s on two cores.
@@ -143,11 +147,23 @@ impl Missing {
     /// May it be built?
     fn check(self) -> anyhow::Result<()> {
         if let Self::Absent(command) = self {
-            bail!("not built yet: run `{command}`");
+            bail!(NotBuilt(command));
         }
         Ok(())
     }
 }
+
+/// What [`Missing::Absent`] says.
+#[derive(Debug)]
+pub(crate) struct NotBuilt(&'static str);
+
+impl fmt::Display for NotBuilt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not built yet: run `{}`", self.0)
+    }
+}
+
+impl Error for NotBuilt {}
 
 /// What the drivers of a language share, in the place that they look for it.
 fn copy_shared(name: &str, folder: &Path, target: &Path) -> anyhow::Result<()> {

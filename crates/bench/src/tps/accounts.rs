@@ -9,12 +9,15 @@
 //! - Who runs the transactions, and how → the modules beside this one.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rusqlite::Connection;
+
+use crate::disk;
 
 /// What each account holds at first, as published.
 pub(crate) const BALANCE: i64 = 1_000_000_000;
@@ -110,10 +113,12 @@ pub(crate) fn load(db: &Connection, rows: i64, bar: &ProgressBar) -> anyhow::Res
     Ok(())
 }
 
-/// Bytes of disk that a table of so many accounts needs, with what a run adds: about 15 bytes a row
-/// in the file, as measured, a WAL, and some room.
-pub(crate) fn disk_bytes(rows: i64) -> u64 {
-    rows.unsigned_abs() * 16 + (512 << 20)
+/// Bytes of disk that a table of so many accounts needs, with what cases of that duration add:
+/// about 15 bytes a row in the file, as measured, and a WAL, which never grew above half a GiB.
+pub(crate) fn disk_bytes(rows: i64, duration: Duration) -> u64 {
+    const MADE_BYTES: u64 = 32 << 20;
+    const MAX_WAL_BYTES: u64 = 512 << 20;
+    rows.unsigned_abs() * 16 + MAX_WAL_BYTES.min(MADE_BYTES + disk::written_in(duration))
 }
 
 /// Has no transaction been half done?

@@ -26,6 +26,7 @@ use indicatif::ProgressBar;
 use tokio_postgres::types::ToSql;
 
 use super::accounts::{BALANCE, Pair, Pairs};
+use crate::disk;
 use crate::measure::Sample;
 use crate::postgres::{MAX_WAL_BYTES, Postgres};
 use crate::suite::Case;
@@ -158,10 +159,20 @@ fn published(synchronous_commit: bool) -> [(Setting, f64); PUBLISHED.len()] {
 }
 
 /// Bytes of disk that a table of so many accounts needs, with what a run adds: 67 bytes a row, as
-/// measured on a million, of which 45 are the row and 22 its key; the WAL; and room for the
-/// versions of rows that wait for VACUUM.
-pub(super) fn disk_bytes(rows: i64) -> u64 {
-    rows.unsigned_abs() * 67 + MAX_WAL_BYTES + (1 << 30)
+/// measured on a million, of which 45 are the row and 22 its key; an empty server's files; and, as
+/// far as cases that take `measured` in all can write them, the WAL and versions of rows that wait
+/// for VACUUM.
+pub(super) fn disk_bytes(rows: i64, measured: Duration) -> u64 {
+    const EMPTY_BYTES: u64 = 128 << 20;
+    const MAX_VERSIONS_BYTES: u64 = 1 << 30;
+    let added = (MAX_WAL_BYTES + MAX_VERSIONS_BYTES).min(disk::written_in(measured));
+    rows.unsigned_abs() * 67 + EMPTY_BYTES + added
+}
+
+/// How long all cases take, in so many rounds of that duration.
+pub(super) fn measured(duration: Duration, rounds: usize) -> Duration {
+    let cases = rounds.saturating_mul(2 * PUBLISHED.len());
+    duration.saturating_mul(u32::try_from(cases).unwrap_or(u32::MAX))
 }
 
 fn on_off(value: bool) -> &'static str {

@@ -1,14 +1,17 @@
 //! Settings as code: one file for each framework, which is one function, and one row of a table.
 //!
 //! A snippet opens `app.db`, or what it is told, and gives every connection its PRAGMAs, in their order. What only a new
-//! file takes, or `VACUUM`, is in a comment. Each is run by its own framework in a test
+//! file takes, or `VACUUM`, is in a comment. Another snippet prints what a live connection has, for
+//! `warren doctor --settings`. Each is run by its own framework in a test
 //! (`crates/cli/tests/e2e/emit.rs`).
 
 mod better_sqlite3;
+mod check;
 mod django;
 mod drift;
 mod go;
 mod jdbc;
+mod python;
 mod rusqlite;
 mod sqlalchemy;
 
@@ -33,17 +36,63 @@ pub struct Framework {
     /// Begins a comment.
     comment: &'static str,
     write: fn(&Recipe) -> String,
+    /// One PRAGMA, as its snippet has it.
+    pub line: fn(&str, &str) -> String,
+    check: fn() -> String,
 }
 
 /// All, by name.
 pub const FRAMEWORKS: &[Framework] = &[
-    Framework { name: "better-sqlite3", comment: "//", write: better_sqlite3::write },
-    Framework { name: "django", comment: "#", write: django::write },
-    Framework { name: "drift", comment: "//", write: drift::write },
-    Framework { name: "go", comment: "//", write: go::write },
-    Framework { name: "jdbc", comment: "//", write: jdbc::write },
-    Framework { name: "rusqlite", comment: "//", write: rusqlite::write },
-    Framework { name: "sqlalchemy", comment: "#", write: sqlalchemy::write },
+    Framework {
+        name: "better-sqlite3",
+        comment: "//",
+        write: better_sqlite3::write,
+        line: better_sqlite3::line,
+        check: better_sqlite3::check,
+    },
+    Framework {
+        name: "django",
+        comment: "#",
+        write: django::write,
+        line: django::line,
+        check: django::check,
+    },
+    Framework {
+        name: "drift",
+        comment: "//",
+        write: drift::write,
+        line: drift::line,
+        check: drift::check,
+    },
+    Framework { name: "go", comment: "//", write: go::write, line: go::line, check: go::check },
+    Framework {
+        name: "jdbc",
+        comment: "//",
+        write: jdbc::write,
+        line: jdbc::line,
+        check: jdbc::check,
+    },
+    Framework {
+        name: "python",
+        comment: "#",
+        write: python::write,
+        line: python::line,
+        check: python::check,
+    },
+    Framework {
+        name: "rusqlite",
+        comment: "//",
+        write: rusqlite::write,
+        line: rusqlite::line,
+        check: rusqlite::check,
+    },
+    Framework {
+        name: "sqlalchemy",
+        comment: "#",
+        write: sqlalchemy::write,
+        line: sqlalchemy::line,
+        check: sqlalchemy::check,
+    },
 ];
 
 const LOSES: &str = "A power loss takes the last commits back; the file stays whole.";
@@ -74,10 +123,10 @@ impl Recipe {
         }
     }
 
-    /// A line of each setting.
-    fn lines(&self, line: impl Fn(&str, &str) -> String) -> String {
-        let lines = self.settings.iter().map(|(name, value)| line(name, value) + "\n");
-        lines.collect()
+    /// A line of each setting, so far from the margin.
+    fn lines(&self, margin: &str, line: impl Fn(&str, &str) -> String) -> String {
+        let lines = self.settings.iter();
+        lines.map(|(name, value)| margin.to_owned() + &line(name, value) + "\n").collect()
     }
 }
 
@@ -85,6 +134,11 @@ impl Framework {
     /// The one of that name.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         FRAMEWORKS.iter().find(|framework| framework.name == name)
+    }
+
+    /// The snippet that prints what a live connection has.
+    pub fn check(&self) -> String {
+        check::explained(self.comment, &(self.check)())
     }
 
     /// The snippet.
@@ -132,6 +186,31 @@ mod tests {
             assert!(places.is_sorted(), "{}: {code}", framework.name);
             assert!(code.replace('_', "").contains("5000") && code.contains("wal"), "{code}");
             assert!(!code.contains("page_size"), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_snippet_is_in_it() {
+        for framework in FRAMEWORKS {
+            let line = (framework.line)("busy_timeout", "5000");
+            assert!(framework.write(&recipe()).contains(&line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_snippet_that_prints_is_short_and_asks_for_everything() {
+        for framework in FRAMEWORKS {
+            let text = framework.check();
+            let code = text.lines().filter(|line| !line.starts_with(framework.comment));
+            assert!(code.count() <= 22, "{text}");
+            assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+            let is_part = |c: char| c.is_alphanumeric() || c == '_';
+            let has = |name: &str| text.split(|c: char| !is_part(c)).any(|word| word == name);
+            let asked = check::PRAGMAS.iter().flat_map(|names| names.split(' '));
+            for name in asked.chain(["sqlite_version", "SQLITE_TMPDIR", "TMPDIR"]) {
+                assert!(has(name), "{name}: {text}");
+            }
+            assert!(text.contains(&format!("framework={}", framework.name)), "{text}");
         }
     }
 

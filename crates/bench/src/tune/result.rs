@@ -148,7 +148,8 @@ pub enum Reason {
     Hygiene,
 }
 
-/// What waits for a lock instead of failing at once.
+/// What waits for a lock instead of failing at once: longer than a transaction should take, shorter
+/// than a person waits.
 const BUSY_TIMEOUT: &str = "5000";
 /// A WAL that a long reader made large is cut to this at the next checkpoint.
 const WAL_SIZE: &str = "67108864";
@@ -275,6 +276,9 @@ fn recommended(subject: &Subject, set: &Settings) -> anyhow::Result<Vec<Recommen
     match set.get("busy_timeout") {
         "0" => also("busy_timeout", BUSY_TIMEOUT, Reason::Hygiene),
         waits => also("busy_timeout", waits, Reason::AsToday),
+    }
+    if subject.declares_references()? {
+        also("foreign_keys", "ON", Reason::Hygiene);
     }
     if set.is_wal() {
         also("journal_mode", "WAL", Reason::AsToday);

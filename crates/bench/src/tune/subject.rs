@@ -106,6 +106,20 @@ impl Subject {
         self.folder.path()
     }
 
+    /// Whether a table of the person's file declares a foreign key.
+    pub(crate) fn declares_references(&self) -> anyhow::Result<bool> {
+        if self.copied_in.is_none() {
+            return Ok(false);
+        }
+        let db = Connection::open(&self.base)?;
+        if let Some((cipher, key)) = &self.encryption {
+            unlock(&db, cipher, key)?;
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema, pragma_foreign_key_list(name)
+                                  WHERE type = 'table')";
+        Ok(db.query_row(sql, [], |row| row.get(0))?)
+    }
+
     /// The file that has what only a file can have: made when it is first asked for.
     pub(crate) fn file(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
         let of = |settings: &Settings| {
@@ -152,16 +166,24 @@ fn copy(source: &Source, to: &Path, folder: &Path) -> anyhow::Result<Copied> {
     let metadata = path.metadata().with_context(|| name.to_string())?;
     ensure!(metadata.is_file(), "{name} is not a file");
     ensure!(metadata.len() > 0, "{name} is empty");
-    let wal = beside(path, "-wal").metadata().map_or(0, |wal| wal.len());
+    let size = |ending| beside(path, ending).metadata().map_or(0, |it| it.len());
+    let wal = size("-wal");
     let needed = 2 * (metadata.len() + wal) + GROWTH_BYTES;
     disk::check(folder, needed, "a copy of the file and what is written to it")?;
     let is_served = beside(path, "-shm").exists();
-    if wal > 0 && !is_served {
+    let left: Vec<&str> = match size("-journal") {
+        0 if wal == 0 || is_served => Vec::new(),
+        0 => vec!["-wal"],
+        _ => vec!["-journal"],
+    };
+    if !left.is_empty() {
         // Left behind by a program that ended badly. SQLite would mend it in place; this is done
         // elsewhere.
         let mended = folder.join("mended.sqlite");
         std::fs::copy(path, &mended)?;
-        std::fs::copy(beside(path, "-wal"), beside(&mended, "-wal"))?;
+        for ending in left {
+            std::fs::copy(beside(path, ending), beside(&mended, ending))?;
+        }
         let opened =
             engine::open_connection(&mended, &source.encryption, &NO_SETTINGS, false, false);
         return take(opened.map_err(|error| explain(source, error))?, source, to);

@@ -14,7 +14,7 @@ pub(super) struct MethodArguments {
     /// Stop when half of every 95 % interval is this part of its median, in per cent.
     #[arg(long, default_value_t = 2.0, value_name = "PERCENT")]
     precision: f64,
-    /// Stop after so long, precise or not.
+    /// Stop after so long, precise or not, if there were rounds enough (`--rounds-min`).
     #[arg(long, default_value_t = 10.0, value_name = "MINUTES")]
     minutes: f64,
     /// At least so many rounds of each case, each round in a random order. A verdict needs about
@@ -35,6 +35,9 @@ impl MethodArguments {
     pub(super) fn method(&self) -> anyhow::Result<Method> {
         anyhow::ensure!(self.precision > 0.0, "--precision must be above 0");
         anyhow::ensure!(self.rounds_min > 0, "--rounds-min must be above 0");
+        // Else it would be found out when all was measured.
+        let report = &self.places.report;
+        anyhow::ensure!(report.is_dir(), "--report: {} is no folder", report.display());
         Ok(Method {
             rounds_min: self.rounds_min,
             rounds_max: self.rounds_max.max(self.rounds_min),

@@ -3,21 +3,23 @@
 use bench::lab::pragma::{self, Choice, Kind, Plan};
 use clap::Args;
 
-use super::finish;
 use super::method::MethodArguments;
+use super::{finish, finish_in_short};
 use crate::output::Output;
 
-/// What SQLite's settings do, with intervals and verdicts.
+/// What SQLite's settings do on this disk, in one table with verdicts.
 ///
 /// Compares the published configurations and others with the production set, on this disk: inserts,
-/// lists, reads, updates, deletes and a mix, over a table of messages; then the same table with the
-/// body first, last, and in a table of its own. Saves the results as `warren-pragma.json` and, with
-/// charts, as `warren-pragma.html`.
+/// lists, reads, updates, deletes and a mix, over a table of messages, and the making of new files;
+/// then the same table with the body first, last, and in a table of its own. Prints one line for
+/// each configuration. Saves all results as `warren-pragma.json` and, with charts, as
+/// `warren-pragma.html`.
 #[derive(Args)]
 #[command(
-    mut_arg("rounds_min", |arg| arg.default_value("10")),
+    mut_arg("rounds_min", |arg| arg.default_value(pragma::ROUNDS_MIN)),
     mut_arg("seconds", |arg| arg.default_value("0.06")),
     after_help = "Example:\n  warren bench pragma --folder /mnt/disk\n  \
+                  warren bench pragma --rows 1000 --minutes 2 --all\n  \
                   warren bench pragma --only synchronous-full,synchronous-off,insert,update\n  \
                   warren bench pragma --only layouts\n  \
                   warren bench pragma --rows 1000,200000 --cipher aegis --precision 1 --minutes 60\n  \
@@ -33,9 +35,12 @@ pub(crate) struct Pragma {
     /// Encrypt every file: `chacha20`, `aegis`, or another that `PRAGMA cipher` takes.
     #[arg(long, value_name = "CIPHER")]
     cipher: Option<String>,
-    /// Measure only these: configurations, operations and parts by name.
+    /// Measure only these: configurations, operations and parts by name; `--list` has all.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     only: Vec<String>,
+    /// Print every table, with rates, processor time and waits, and what each configuration sets.
+    #[arg(long)]
+    all: bool,
     /// List the names that `--only` takes, and measure nothing.
     #[arg(long)]
     list: bool,
@@ -55,6 +60,7 @@ pub(crate) fn run(arguments: &Pragma, output: Output) -> anyhow::Result<()> {
         only: arguments.only.clone(),
     };
     let report = pragma::run(&plan, &output.progress())?;
+    let finish = if arguments.all { finish } else { finish_in_short };
     finish(&report, &arguments.method.places.report, output)
 }
 

@@ -1,17 +1,22 @@
 //! `warren bench runtime`.
 
-use bench::lab::runtime::{self, Plan};
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bench::lab::runtime::{self, NotSetUp, Place, Plan};
 use clap::Args;
 use engine::{Cipher, Profile};
 
+use super::finish;
 use super::method::MethodArguments;
-use super::{Rivals, finish};
 use crate::output::Output;
 
 /// The same work through SQLite libraries of Node and Python.
 ///
 /// Inserts, lists, reads, updates, deletes and a mix, over a table of messages, with the same
-/// settings through every library that `--setup` could build. Saves the results as
+/// settings through every library that `--setup` could build. The drivers are in this program; what
+/// they need is fetched and built once, and it asks before. Saves the results as
 /// `warren-runtime.json` and, with charts, as `warren-runtime.html`.
 #[derive(Args)]
 #[command(
@@ -23,7 +28,9 @@ pub(crate) struct Arguments {
     ///
     /// Fetches releases of Node and the libraries from the registries of npm and pip, and compiles
     /// the native ones for each Node. Needs npm, a C++ compiler, make and Python, 1 GB of disk, and
-    /// some 15 minutes of two cores. A second time it does what is left to do.
+    /// some 15 minutes of two cores. A second time it does what is left to do. It goes into `rivals`
+    /// of `WARREN_CACHE`, by default `warren` in `XDG_CACHE_HOME` or `~/.cache`; remove that folder
+    /// when you need it no more.
     #[arg(long)]
     setup: bool,
     /// Which sets of PRAGMAs, by the names of `warren bench pragma`.
@@ -44,8 +51,9 @@ pub(crate) struct Arguments {
     /// Bytes of a message's body.
     #[arg(long, default_value_t = 3_500, value_name = "BYTES")]
     body_bytes: usize,
-    #[command(flatten)]
-    rivals: Rivals,
+    /// Drivers of a folder in place of those in this program: `bench/rivals` of Warren's repository.
+    #[arg(long, value_name = "DIR")]
+    rivals: Option<PathBuf>,
     #[command(flatten)]
     method: MethodArguments,
 }
@@ -66,11 +74,20 @@ fn profile(name: &str) -> Result<&'static Profile, String> {
 }
 
 pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
-    let progress = output.progress();
+    let place = match arguments.rivals {
+        Some(folder) => Place::of(folder),
+        None => Place::shipped(&cache_folder()?)?,
+    };
     if arguments.setup {
-        let drivers = runtime::setup(&arguments.rivals.rivals, &progress);
+        let drivers = place.set_up(&output.progress())?;
         output.text(format_args!("{drivers}"));
         return output.value(&drivers);
+    }
+    if let Some(not_set_up) = place.not_set_up(&output.progress())?
+        && wants_setup(not_set_up, output)?
+    {
+        let drivers = place.set_up(&output.progress())?;
+        output.text(format_args!("{drivers}"));
     }
     let plan = Plan {
         method: arguments.method.method()?,
@@ -78,8 +95,39 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
         body_bytes: arguments.body_bytes,
         configurations: arguments.only,
         ciphers: arguments.cipher.iter().map(|encryption| encryption.0).collect(),
-        rivals: arguments.rivals.rivals,
+        place,
     };
-    let report = runtime::run(&plan, &progress)?;
+    let report = runtime::run(&plan, &output.progress())?;
     finish(&report, &arguments.method.places.report, output)
+}
+
+/// Asks whoever sits at the terminal; where nobody does, it is an error. Who says no measures with
+/// what is there.
+fn wants_setup(not_set_up: NotSetUp, output: Output) -> anyhow::Result<bool> {
+    if output.json || !std::io::stdin().is_terminal() {
+        return Err(not_set_up.into());
+    }
+    for line in not_set_up.lines() {
+        output.line(format_args!("{line}"));
+    }
+    output
+        .line(format_args!("Set them up now? Type \"yes\"; else only what is there is measured:"));
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).context("standard input")?;
+    Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
+}
+
+/// Where things go that can be made again
+/// (<https://specifications.freedesktop.org/basedir-spec/latest/>).
+fn cache_folder() -> anyhow::Result<PathBuf> {
+    let folder = |name: &str| {
+        let folder = std::env::var_os(name).map(PathBuf::from);
+        folder.filter(|folder| folder.is_absolute())
+    };
+    let of_system = || {
+        let home = || folder("HOME").map(|home| home.join(".cache"));
+        Some(folder("XDG_CACHE_HOME").or_else(home)?.join("warren"))
+    };
+    let found = folder("WARREN_CACHE").or_else(of_system);
+    found.context("no folder for the drivers: set HOME or WARREN_CACHE, or name one with --rivals")
 }

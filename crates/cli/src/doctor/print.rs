@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use doctor::{About, Entry, Finding, Report, bytes_text};
+use doctor::{About, Entry, Finding, Ignored, Report, bytes_text};
 
 use crate::output::Output;
 
@@ -12,8 +12,16 @@ const INDENT: &str = "         ";
 
 pub(super) fn report(report: &Report, output: Output) {
     about(&report.about, output);
+    if let Some(load) = &report.load {
+        super::load::print(load, output);
+    }
     for finding in &report.findings {
         self::finding(finding, output);
+    }
+    for ignored in &report.ignored {
+        let Ignored { finding: Finding { code, what, .. }, why } = ignored;
+        output.line(format_args!(""));
+        block("ignored", &format!("{code}: {what}: {why}"), output);
     }
     if report.findings.is_empty() {
         output.line(format_args!(""));
@@ -24,7 +32,23 @@ pub(super) fn report(report: &Report, output: Output) {
     for skipped in &report.skipped {
         block("skipped", &format!("{}: {}", skipped.what, skipped.why), output);
     }
+    if !report.integrity.is_complete && report.integrity.unchecked.is_empty() {
+        block("not", "compared: anything", output);
+    }
+    for what in &report.integrity.unchecked {
+        block("not", &format!("compared: {what}"), output);
+    }
+    if report.findings.iter().any(|finding| finding.fix.is_some()) {
+        block("fix", "with --fix CODE, or --fix all: first see --dry-run", output);
+    }
     output.line(format_args!("{:.1} s", report.seconds));
+}
+
+/// Lines of `--ignore` for what was not found.
+pub(super) fn needless(lines: &[String], output: Output) {
+    for line in lines {
+        block("needless", line, output);
+    }
 }
 
 fn about(about: &About, output: Output) {

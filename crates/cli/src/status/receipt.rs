@@ -18,7 +18,8 @@ pub(crate) fn fetch(replica: &Replica) -> replica::Result<Option<ClientList>> {
     let (Some(server), Some(token)) = (replica.server()?, replica.token()?) else {
         return Ok(None);
     };
-    let list: ClientList = Http::with_timeout(&server, TIMEOUT).get("/v1/clients", &token)?;
+    let http = Http::with_timeout(&server, replica.trusted_roots()?, TIMEOUT);
+    let list: ClientList = http.get("/v1/clients", &token)?;
     replica.remember_devices(&list)?;
     Ok(Some(list))
 }

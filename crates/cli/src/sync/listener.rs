@@ -27,8 +27,8 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn start(server: &str, token: &str) -> std::io::Result<Self> {
-        let (http, token) = (Http::new(server), token.to_owned());
+    pub(super) fn start(http: Http, token: &str) -> std::io::Result<Self> {
+        let token = token.to_owned();
         let (tell, news) = sync_channel(1);
         let (stop, stopped) = sync_channel(1);
         let thread = thread::Builder::new().name("listener".into());

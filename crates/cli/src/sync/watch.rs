@@ -28,7 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::listener::{Listener, News};
-use super::{attempt, describe};
+use super::{ServerAddress, attempt, describe};
 use crate::clock::now;
 use crate::output::Output;
 use crate::status::receipt;
@@ -43,7 +43,7 @@ const STOP_MAX: Duration = Duration::from_secs(5);
 /// What is watched, and how.
 pub(super) struct Watch {
     pub(super) replica: Replica,
-    pub(super) server: String,
+    pub(super) server: ServerAddress,
     pub(super) adopt: bool,
     pub(super) output: Output,
 }
@@ -214,7 +214,7 @@ impl Watching {
         let token = self.watch.replica.token()?;
         if self.token != token {
             let secret = token.as_deref().ok_or(Error::NoServer)?;
-            self.listener = Some(Listener::start(&self.watch.server, secret)?);
+            self.listener = Some(Listener::start(self.watch.server.http(), secret)?);
             self.token = token;
         }
         if !self.has_names {
@@ -243,7 +243,9 @@ fn is_final(error: &Error) -> bool {
         // A full account may be given more room, and clocks are set right.
         Error::Refused { code: ErrorCode::QuotaExceeded | ErrorCode::ClockDrift, .. }
         | Error::Intermediary { .. }
-        | Error::Unreachable(_) => false,
+        | Error::Unreachable(_)
+        // A certificate is renewed.
+        | Error::Untrusted { .. } => false,
         // A server of before has no events; it is asked instead.
         Error::Refused { code: ErrorCode::NotFound, .. } => false,
         Error::Refused { code, .. } => !code.is_retryable(),

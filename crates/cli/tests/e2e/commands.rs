@@ -176,3 +176,43 @@ fn accounts_do_not_see_each_other() {
     warren(&["sync", &a, "--json"]).refused("invalid_token");
     assert_eq!(sync(&b)["server_count"], 2);
 }
+
+#[test]
+fn what_a_file_refuses_is_told_once_and_with_its_name() {
+    let place = Place::new();
+    let a = place.at("a.db");
+    sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE TABLE warren_meta (a, b)");
+    let refused = |arguments: &[&str], code: &str| {
+        let ran = warren(&[arguments, &["--json"]].concat());
+        ran.refused(code);
+        ran.value()["error"]["message"].as_str().unwrap().to_owned()
+    };
+    let message = refused(&["track", &a, "--all"], "untrackable");
+    assert!(message.contains("warren_meta"), "{message}");
+    sql(&a, "DROP TABLE warren_meta; CREATE TABLE warren_part (a)");
+    let message = refused(&["track", &a, "--all"], "sqlite");
+    assert!(message.starts_with(&a) && message.matches("already exists").count() == 1, "{message}");
+    sql(&a, "DROP TABLE warren_part");
+    track_all(&a);
+    let message = refused(&["history", &a, "nope", "1"], "no_table");
+    assert!(message.contains("nope"), "{message}");
+    assert_eq!(json(&["history", &a, "T", "1"])["changes"].as_array().unwrap().len(), 0);
+    sql(&a, "DROP TABLE t");
+    let message = refused(&["status", &a], "schema_changed");
+    assert!(message.contains("table t: it was dropped"), "{message}");
+    let other = place.write("other.db", &"no database ".repeat(100));
+    let message = refused(&["status", &other], "wrong_key");
+    assert!(message.starts_with(&other), "{message}");
+}
+
+#[test]
+fn an_account_in_a_directory_that_was_none_says_so() {
+    let place = Place::new();
+    let add = |login: &str| {
+        let files = ["--data", &place.at("second"), "--password-file", &place.password];
+        warren(&[&["account", "add", login][..], &files].concat()).succeeded().stdout
+    };
+    let said = add("ada");
+    assert!(said.contains("second is a new data directory"), "{said}");
+    assert_eq!(add("berta").trim_end(), "made account berta");
+}

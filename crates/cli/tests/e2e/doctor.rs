@@ -38,15 +38,39 @@ fn the_exit_status_tells_the_gravest_finding() {
     let (status, report) = doctor(&[&chinook]);
     assert_eq!((status, codes(&report)), (3, vec!["index_duplicate", "identity_unset"]));
 
-    sql(&chinook, "PRAGMA foreign_keys = OFF; DELETE FROM Album WHERE AlbumId = 1");
+    sql(&chinook, "CREATE TABLE a (x); CREATE TABLE b (x);
+                   CREATE TRIGGER t AFTER INSERT ON a BEGIN INSERT INTO b VALUES (1); END; DROP TABLE b");
     let (status, report) = doctor(&[&chinook]);
-    assert_eq!((status, codes(&report)[0]), (4, "foreign_key_violated"), "{report}");
+    assert_eq!((status, codes(&report)[0]), (4, "trigger_broken"), "{report}");
 
     warren(&["doctor", &place.at("none.db"), "--json"]).refused("not_found");
     let junk = place.write("junk.db", &"junk ".repeat(1000));
     warren(&["doctor", &junk, "--json"]).refused("not_a_database");
     let usage = warren(&["doctor", &chinook, "--budget", "x"]);
     assert_eq!(usage.status.code(), Some(2));
+}
+
+#[test]
+fn what_was_not_compared_is_in_the_exit_status() {
+    let place = Place::new();
+    let path = place.at("a.db");
+    sql(&path, "CREATE TABLE t (x)");
+    let required = [path.as_str(), "--require", "integrity", "--budget", "60"];
+    let (status, report) = doctor(&required);
+    assert_eq!((status, &report["integrity"]["is_complete"]), (0, &Value::Bool(true)), "{report}");
+
+    // What only the file's own program can look at.
+    let module = "CREATE VIRTUAL TABLE w USING nobodys (x)";
+    let row = format!("INSERT INTO sqlite_schema VALUES ('table', 'w', 'w', 0, '{module}')");
+    sql(&path, &format!("PRAGMA writable_schema = ON; {row}"));
+    let (status, report) = doctor(&[&path]);
+    assert_eq!((status, codes(&report)), (5, Vec::new()), "{report}");
+    assert_eq!(report["integrity"]["is_complete"], false, "{report}");
+    let text = warren(&["doctor", &path]).stdout;
+    assert!(text.contains("not      compared: w: this SQLite has no module nobodys"), "{text}");
+
+    sql(&path, "CREATE TABLE u (x UNIQUE); CREATE INDEX again ON u (x)");
+    assert_eq!((doctor(&[&path]).0, doctor(&required).0), (3, 5));
 }
 
 #[test]
@@ -88,16 +112,51 @@ fn a_mend_that_was_pasted_mends() {
 }
 
 #[test]
-fn encrypted_files_open_with_the_key_of_a_file() {
+fn a_fix_is_shown_done_and_undone() {
     let place = Place::new();
+    let chinook = place.chinook("a.db");
+    sql(&chinook, "CREATE INDEX again ON Track (AlbumId)");
+    let before = fs::read(&chinook).unwrap();
+    let fix = |more: &[&str]| warren(&[&["doctor", &chinook, "--fix"], more].concat());
+    let dry = fix(&["all", "--dry-run"]);
+    assert_eq!(dry.status.code(), Some(3));
+    for expected in ["DROP INDEX again;", "tried in memory: ", "nothing was changed"] {
+        assert!(dry.stdout.contains(expected), "{}", dry.stdout);
+    }
+    assert!(fs::read(&chinook).unwrap() == before);
+
+    let done = json(&["doctor", &chinook, "--fix", "index_duplicate"]);
+    assert_eq!((&done["is_done"], &done["is_rehearsed"]), (&Value::Bool(true), &Value::Bool(true)));
+    assert_eq!(done["fixes"][0]["sql"], "DROP INDEX again;", "{done}");
+    assert_eq!(done["undo"], format!("{chinook}.undo-1"));
+    assert_eq!(doctor(&[&chinook]).0, 0);
+    let undone = warren(&["doctor", &chinook, "--undo"]).succeeded();
+    assert!(undone.stdout.contains("is as it was"), "{}", undone.stdout);
+    assert!(fs::read(&chinook).unwrap() == before);
+
+    warren(&["doctor", &chinook, "--undo", "--json"]).refused("no_undo");
+    assert!(fix(&["nonsense"]).stderr.contains("--list"));
+    let nothing = fix(&["fragmented"]);
+    assert!(nothing.stdout.starts_with("nothing to fix"), "{}", nothing.stdout);
+}
+
+/// Makes a file under a key, as another program does.
+pub(crate) fn encrypted(path: &str, pragma: &str, sql: &str) {
     let make = "
 import apsw, sys
-path, pragma = sys.argv[1:]
+path, pragma, sql = sys.argv[1:]
 db = apsw.Connection(path)
 db.execute('PRAGMA cipher = chacha20')
 db.execute(pragma)
-db.execute('CREATE TABLE t (a INTEGER PRIMARY KEY, b); CREATE INDEX t_a ON t (a)')
+db.execute(sql)
 ";
+    let made = Command::new(python()).args(["-c", make, path, pragma, sql]).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+#[test]
+fn encrypted_files_open_with_the_key_of_a_file() {
+    let place = Place::new();
     let hex = "07".repeat(32);
     let ways = [
         ("key", "--key-file", hex.clone(), format!("PRAGMA key = 'raw:{hex}'")),
@@ -105,8 +164,11 @@ db.execute('CREATE TABLE t (a INTEGER PRIMARY KEY, b); CREATE INDEX t_a ON t (a)
     ];
     for (name, flag, secret, pragma) in ways {
         let path = place.at(&format!("{name}.db"));
-        let made = Command::new(python()).args(["-c", make, &path, &pragma]).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        encrypted(
+            &path,
+            &pragma,
+            "CREATE TABLE t (a INTEGER PRIMARY KEY, b); CREATE INDEX t_a ON t (a)",
+        );
         let secret = place.write(&format!("{name}.txt"), &secret);
         let (status, report) = doctor(&[&path, flag, &secret]);
         assert_eq!((status, codes(&report)), (3, vec!["index_duplicate"]), "{report}");
@@ -137,6 +199,35 @@ fn a_vault_is_examined_beside_its_server() {
     assert_eq!(report["about"]["journal"], "wal", "{report}");
     server.stop();
     doctor(&login);
+}
+
+#[test]
+fn a_file_in_use_is_watched() {
+    let place = Place::new();
+    let path = place.at("a.db");
+    sql(&path, "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let hold = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute('BEGIN IMMEDIATE'); print('now', flush=True); sys.stdin.read()";
+    let mut holder = Command::new(python())
+        .args(["-c", hold, &path])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    processes::first_line(&mut holder);
+    let watch = ["doctor", &path, "--watch", "--interval", "0.1", "--count", "2"];
+    let text = warren(&watch).succeeded().stdout;
+    assert!(text.contains("writes 100 % of the time"), "{text}");
+    assert_eq!(text.matches("commits/s").count(), 1, "{text}");
+    let said = warren(&[&watch[..], &["--json"]].concat()).succeeded().stdout;
+    let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[1]["commits_count"]), (2, &0.into()), "{said}");
+    assert_eq!(lines[1]["users"][0]["pid"], holder.id(), "{said}");
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    warren(&["doctor", &place.at("none.db"), "--watch", "--json"]).refused("not_found");
+    let none = warren(&["doctor", &path, "--watch", "--interval", "0"]);
+    assert!(none.stderr.contains("above 0"), "{}", none.stderr);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! `warren tune --emit`: each snippet is run by its own framework, and every PRAGMA read back from
 //! connections that the framework made.
 //!
+//! What their connections print of themselves → `check.rs`.
+//!
 //! `make test` installs the frameworks (`.ci/setup.sh tools`). `rusqlite_all.rs` and
 //! `rusqlite_server.rs` are what is emitted, compiled in.
 
 #[path = "emit/rusqlite_all.rs"]
 #[expect(unreachable_pub, reason = "it is a snippet for a program of one's own")]
-mod rusqlite_all;
+pub(crate) mod rusqlite_all;
 #[path = "emit/rusqlite_server.rs"]
 #[expect(unreachable_pub, reason = "it is a snippet for a program of one's own")]
 mod rusqlite_server;
@@ -28,19 +30,19 @@ use crate::processes::{json, python, warren, with_input};
 const PROFILES: [&str; 2] = ["all", "server"];
 
 /// The repository.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).canonicalize().unwrap()
 }
 
 /// What `make test` installed, below `target`.
-fn installed(what: &str) -> PathBuf {
+pub(crate) fn installed(what: &str) -> PathBuf {
     let path = root().join("target").join(what);
     assert!(path.exists(), "no {}: `make test` installs it", path.display());
     path
 }
 
 /// The emitted snippet, in a folder of its own.
-fn emit(profile: &str, framework: &str, name: &str) -> TempDir {
+pub(crate) fn emit(profile: &str, framework: &str, name: &str) -> TempDir {
     let emitted = json(&["tune", "--profile", profile, "--emit", framework]);
     let code = emitted["code"].as_str().unwrap();
     let plain = warren(&["tune", "--profile", profile, "--emit", framework]).succeeded().stdout;
@@ -78,6 +80,11 @@ fn check_python(framework: &str) {
         command.arg(root().join("tests/emit/read_back.py")).args([framework, "snippet.py"]);
         check(profile, &mut command, &folder, 2);
     }
+}
+
+#[test]
+fn python_runs_its_snippet() {
+    check_python("python");
 }
 
 #[test]

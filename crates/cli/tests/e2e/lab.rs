@@ -73,12 +73,65 @@ fn pragma_says_what_is_without_effect_on_encrypted_files() {
     let report = bench("pragma", folder.path(), &[&small[..], &TIMING].concat());
     let rows = ["production", "cache-64mb-mmap-256mb"];
     assert_eq!(row_names(table(&report, "30-update")), rows);
+    let matrix = report["matrices"][0]["rows"].as_array().unwrap();
+    let idle: Vec<&str> = matrix
+        .iter()
+        .filter(|row| row["file_bytes"].is_null())
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!((matrix.len(), idle), (3, vec!["mmap-256mb"]));
     let expected = [
         "mmap-256mb: mmap_size 268435456: without effect on an encrypted file",
         "mmap-256mb is not measured: it changes nothing here",
         "cache-64mb-mmap-256mb: mmap_size 268435456: without effect on an encrypted file",
     ];
     assert_eq!(notes(&report), expected);
+}
+
+#[test]
+fn pragma_is_seen_in_one_look() {
+    let folder = folder();
+    let path = folder.path().to_str().unwrap();
+    let small = ["--rows", "30", "--body-bytes", "500", "--only", "insert,list,update,setup"];
+    let places = ["--folder", path, "--report", path];
+    let run = |more: &[&str]| {
+        let arguments = [&["bench", "pragma"][..], &small, &TIMING, &places, more].concat();
+        warren(&arguments).succeeded().stdout
+    };
+    let look = run(&[]);
+    let report = fs::read_to_string(folder.path().join("warren-pragma.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let matrix = &report["matrices"][0];
+    let columns = matrix["columns"].as_array().unwrap().iter();
+    let columns: Vec<&str> = columns.map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(columns, ["insert", "select", "update", "set-up"]);
+    let rows = matrix["rows"].as_array().unwrap();
+    assert!(rows.len() > 20, "{matrix}");
+    for row in rows {
+        let name = row["name"].as_str().unwrap();
+        let begin = format!("{name}  ");
+        assert_eq!(look.lines().filter(|line| line.starts_with(&begin)).count(), 1, "{look}");
+        assert!(row["file_bytes"].as_u64().unwrap() >= 4_096, "{row}");
+    }
+    assert_eq!(rows[0]["name"], "production");
+    // Beside them: the machine, two lines of headings, the legend, where the rest is.
+    assert!(look.lines().count() <= rows.len() + 7, "{look}");
+    assert!(
+        look.contains("insert") && look.contains("file size") && look.contains("; --all prints")
+    );
+    check_rows(&report, 2, &[], false);
+    for row in table(&report, "30-setup")["rows"].as_array().unwrap() {
+        assert!(row["facts"]["ms each"]["median"].as_f64().unwrap() > 0.0, "{row}");
+    }
+    let page = fs::read_to_string(folder.path().join("warren-pragma.html")).unwrap();
+    assert!(page.find("class=\"matrix\"").unwrap() < page.find("<figure").unwrap());
+    assert!(page.contains("fill=\"url(#hatch)\""), "two rounds are too few");
+
+    let all = run(&["--all"]);
+    for operation in ["insert", "list", "update", "setup"] {
+        assert!(all.contains(&format!("\n30-{operation}: ")), "{all}");
+    }
+    assert!(all.contains("file size") && all.lines().count() > 2 * look.lines().count());
 }
 
 #[test]
@@ -103,12 +156,25 @@ fn pragma_lists_what_can_be_picked_and_refuses_the_rest() {
     let kinds = |kind: &str| {
         list.as_array().unwrap().iter().filter(|choice| choice["kind"] == kind).count()
     };
-    assert_eq!((kinds("part"), kinds("operation")), (2, 10));
+    assert_eq!((kinds("part"), kinds("operation")), (2, 11));
     assert!(kinds("configuration") > 20, "{list}");
     let text = warren(&["bench", "pragma", "--list"]).stdout;
     assert!(text.contains("\n  journal-off             unsafe: "), "{text}");
 
     let path = folder.path().to_str().unwrap();
+    assert!(
+        text.contains("\n  update-100              flags of a random message; 100 in a"),
+        "{text}"
+    );
+
+    let nowhere = folder.path().join("nowhere");
+    let nowhere = ["bench", "pragma", "--folder", path, "--report", nowhere.to_str().unwrap()];
+    let refused = warren(&nowhere);
+    assert!(
+        !refused.status.success() && refused.stderr.contains("--report: "),
+        "{}",
+        refused.stderr
+    );
     let refused = warren(&["bench", "pragma", "--folder", path, "--only", "turbo"]);
     assert!(!refused.status.success() && refused.stderr.contains("see --list"));
     let rows = (i64::MAX / 128).to_string();

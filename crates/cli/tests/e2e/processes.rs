@@ -34,10 +34,18 @@ impl Ran {
         value.unwrap_or_else(|error| panic!("{error}: {:?}, {}", self.stdout, self.stderr))
     }
 
-    /// Asserts a failed operation: exit status 1, and with `--json` this code and a message.
+    /// Asserts a failed operation: the exit status that goes with this code, and with `--json` the
+    /// code and a message.
     #[track_caller]
     pub(crate) fn refused(&self, code: &str) {
-        assert_eq!(self.status.code(), Some(1), "{}{}", self.stdout, self.stderr);
+        let status = match code {
+            "intermediary" | "unavailable" | "unreachable" | "untrusted" => 69,
+            "quota_exceeded" | "storage_full" => 74,
+            "busy" => 75,
+            "invalid_token" | "read_only" | "wrong_password" => 77,
+            _ => 1,
+        };
+        assert_eq!(self.status.code(), Some(status), "{}{}", self.stdout, self.stderr);
         let value = self.value();
         assert_eq!(value["error"]["code"], code, "{value}");
         assert!(!value["error"]["message"].as_str().unwrap().is_empty());
@@ -113,7 +121,7 @@ pub(crate) fn python() -> PathBuf {
 }
 
 /// What a program prints first.
-fn first_line(child: &mut Child) -> String {
+pub(crate) fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     line

@@ -110,7 +110,7 @@ fn arguments_and_paths_in_errors_are_shown_and_not_obeyed() {
         &["sync", &a, &format!("--{escape}")],
         &["serve", "--listen", escape],
         &["serve", "--log", &format!("{escape}=very")],
-        &["doctor", &a, escape],
+        &["doctor", &a, "--format", escape],
         &["bench", escape],
         &["serve", &format!("--listn{escape}")],
     ] {

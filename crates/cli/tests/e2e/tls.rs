@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::certificates::Certificates;
-use crate::processes::{Ran, Server, warren};
+use crate::processes::{Ran, Server, warren, warren_in};
 use crate::support::{Place, track_all};
 
 #[test]
@@ -24,7 +24,7 @@ fn a_device_syncs_over_tls_and_the_certificate_is_renewed_under_way() {
         Ran::new(command.env("SSL_CERT_FILE", authority).output().unwrap())
     };
     // Whom the machine does not trust is not talked to.
-    sync(&file, &place.write("nobody.pem", "")).refused("unreachable");
+    sync(&file, &place.write("nobody.pem", "")).refused("untrusted");
     assert_eq!(sync(&file, &certificates.authority).succeeded().value()["equal"], true);
 
     certificates.issue("0x0B");
@@ -69,4 +69,51 @@ fn a_certificate_that_cannot_be_used_is_named() {
     ] {
         serve(certificate, key).refused("invalid_certificate");
     }
+}
+
+/// By a variable that names nothing, so that the machine trusts nobody.
+fn warren_trusting_nobody(place: &Place, arguments: &[&str]) -> Ran {
+    let nobody = place.write("nobody.pem", "");
+    warren_in(&place.at(""), &[("SSL_CERT_FILE", &nobody)], arguments)
+}
+
+#[test]
+fn an_authority_of_ones_own_is_named_once() {
+    let place = Place::new();
+    let certificates = Certificates::new(&place);
+    certificates.issue("0x0A");
+    let options = ["--tls-cert", &certificates.certificate, "--tls-key", &certificates.key];
+    let server = Server::start(&place.data, &options);
+    let file = place.chinook("a.db");
+    track_all(&file);
+    let run =
+        |arguments: &[&str]| warren_trusting_nobody(&place, &[arguments, &["--json"]].concat());
+    let sync = ["sync", &*file];
+    let first_time = place.first_time(&server.address);
+    run(&[&sync[..], &first_time].concat()).refused("untrusted");
+    // What is named has to be there, and to be a certificate.
+    let with = |authority: &str| run(&[&sync[..], &first_time, &["--ca-file", authority]].concat());
+    with(&place.at("missing.pem")).refused("failed");
+    with(&certificates.authority_key).refused("invalid_certificate");
+    let synced = with(&certificates.authority).succeeded();
+    assert_eq!(synced.value()["equal"], true);
+
+    // From then on the file knows it, wherever the authority's file went.
+    fs::rename(&certificates.authority, place.at("elsewhere.pem")).unwrap();
+    run(&sync).succeeded();
+    assert_eq!(run(&["status", &file]).succeeded().value()["receipt"]["equal"], true);
+    run(&["client", "list", &file]).succeeded();
+    let clone = ["clone", &place.at("b.db"), "--ca-file", &place.at("elsewhere.pem")];
+    run(&[&clone[..], &first_time].concat()).succeeded();
+
+    // Another authority's certificate is not taken from then on, whoever trusts it.
+    let others = Certificates::new(&place);
+    others.issue("0x0B");
+    while others.shown(&server) != "serial=0B" {}
+    let everybody = [("SSL_CERT_FILE", &*others.authority)];
+    let refused = warren_in(&place.at(""), &everybody, &["sync", &file, "--json"]);
+    refused.refused("untrusted");
+    run(&["sync", &file, "--ca-file", &others.authority]).succeeded();
+    run(&sync).succeeded();
+    server.stop();
 }

@@ -114,6 +114,7 @@ fn nothing_unsafe_is_tried_unless_allowed() {
     assert_ne!(of_normal["outcome"], "chosen");
     let settings: Vec<(&str, &str)> = recommended(&report);
     assert!(settings.contains(&("synchronous", "FULL")), "{settings:?}");
+    assert!(settings.iter().all(|(name, _)| *name != "foreign_keys"), "{settings:?}");
 
     let report = tune(&[file, "--allow-unsafe"], &folder);
     let all = tried(&report);
@@ -161,6 +162,26 @@ fn a_file_in_use_is_copied_with_what_is_only_in_its_wal() {
     assert_eq!(list(crashed.path()), ["live.db", "live.db-wal"]);
     let wal = |of: &TempDir| fs::read(of.path().join("live.db-wal")).unwrap();
     assert_eq!(wal(&crashed), wal(&place));
+}
+
+#[test]
+fn half_a_transaction_is_rolled_back_in_the_copy() {
+    let (place, crashed) = (folder(), folder());
+    let db = Connection::open(place.path().join("live.db")).unwrap();
+    db.execute_batch(
+        "CREATE TABLE live (id INTEGER PRIMARY KEY, x TEXT);
+         INSERT INTO live VALUES (1, 'a'), (2, 'b'); PRAGMA cache_size = 1; BEGIN;
+         WITH RECURSIVE n (i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+         INSERT INTO live SELECT i, hex(randomblob(50)) FROM n",
+    )
+    .unwrap();
+    for name in ["live.db", "live.db-journal"] {
+        fs::copy(place.path().join(name), crashed.path().join(name)).unwrap();
+    }
+    let report = tune(&[crashed.path().join("live.db").to_str().unwrap()], &folder());
+    let line = report["load"][0].as_str().unwrap().to_owned();
+    assert!(line.starts_with("live, 2 rows: "), "{line}");
+    assert_eq!(list(crashed.path()), ["live.db", "live.db-journal"]);
 }
 
 #[test]
@@ -230,9 +251,17 @@ fn what_was_found_is_written_as_code() {
         ["tune", CHINOOK, "--minutes", "0.01", "--folder", path, "--emit", "better-sqlite3"];
     let code = warren(&arguments).succeeded().stdout;
     assert!(code.contains("db.pragma('busy_timeout = 5000');"), "{code}");
+    // Chinook's tables refer to each other.
+    assert!(code.contains("db.pragma('foreign_keys = ON');"), "{code}");
     let text = warren(&arguments[..arguments.len() - 2]).succeeded().stdout;
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
-    for expected in ["workload mixed on ", "today: ", "PRAGMA busy_timeout = 5000;"] {
+    for expected in [
+        "workload mixed on ",
+        "today: ",
+        "PRAGMA busy_timeout = 5000;",
+        "-- for locks: longer than a transaction, shorter than a person waits",
+        "-- not for speed: without it, those of the schema are not kept",
+    ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
 }

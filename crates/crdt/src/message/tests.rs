@@ -10,6 +10,7 @@ use crate::{
 fn any_value() -> impl Strategy<Value = Value> + Clone {
     prop_oneof![
         Just(Value::Null),
+        Just(Value::Erased),
         any::<i64>().prop_map(Value::Integer),
         any::<f64>().prop_filter("NaN is NULL to SQLite", |f| !f.is_nan()).prop_map(Value::Real),
         any::<String>().prop_map(Value::Text),
@@ -74,8 +75,9 @@ fn any_declaration() -> impl Strategy<Value = Declaration> {
         any::<[bool; 4]>(),
         prop::collection::vec(index, 0..3),
         prop::collection::vec(reference, 0..3),
+        prop::collection::vec((any::<bool>(), any::<String>()), 0..3),
     )
-        .prop_map(|(columns, key, flags, indexes, references)| Declaration {
+        .prop_map(|(columns, key, flags, indexes, references, left_out)| Declaration {
             columns,
             key,
             is_autoincrement: flags[0],
@@ -84,6 +86,10 @@ fn any_declaration() -> impl Strategy<Value = Declaration> {
             is_partial: flags[3],
             indexes,
             references,
+            left_out: left_out
+                .into_iter()
+                .map(|(is_view, name)| crate::LeftOut { is_view, name })
+                .collect(),
         })
 }
 
@@ -104,6 +110,7 @@ fn any_change() -> impl Strategy<Value = Change> {
         }),
         (any::<String>(), any_declaration())
             .prop_map(|(table, declaration)| Change::Schema { table, declaration }),
+        Just(Change::Erased),
     ]
 }
 

@@ -5,6 +5,17 @@ use crate::finding::Severity::{Error, Info, Warning};
 
 pub(super) const AROUND: &[Entry] = &[
     Entry {
+        code: "companion_irregular",
+        severity: Error,
+        title: "what has the name of a journal is no file",
+        why: "SQLite opens a file's -journal or -wal by its name. A pipe there makes it wait \
+              without end for a writer; a directory makes it fail.",
+        source: "https://sqlite.org/tempfiles.html",
+        how: "The path with -journal, -wal or -shm behind it is a pipe, a device, a socket or a \
+              directory.",
+        mend: "See who made it, and remove it.",
+    },
+    Entry {
         code: "database_locked",
         severity: Error,
         title: "a process keeps the database locked",
@@ -14,7 +25,7 @@ pub(super) const AROUND: &[Entry] = &[
         source: "https://sqlite.org/lockingv3.html",
         how: "The lock is seen in /proc/locks, again and again for a second, and is there each \
               time, while nothing is committed. The process is named.",
-        mend: "Let that process commit, or end it. Keep transactions short, begin those that \
+        mend: "Let that process commit. Keep transactions short, begin those that \
               write with BEGIN IMMEDIATE, and set busy_timeout on every connection.",
     },
     Entry {
@@ -27,6 +38,18 @@ pub(super) const AROUND: &[Entry] = &[
         how: "Less than twice the size of the file is free for this user on its disk. Files from \
               1 MB on.",
         mend: "Make room, or VACUUM INTO another disk.",
+    },
+    Entry {
+        code: "exclusive_mode",
+        severity: Info,
+        title: "a process keeps the file for itself",
+        why: "With locking_mode = EXCLUSIVE a connection keeps its lock between transactions, as \
+              browsers do with their files. No other program can open the file meanwhile. A \
+              BEGIN EXCLUSIVE that has not written yet looks the same from outside.",
+        source: "https://sqlite.org/pragma.html#pragma_locking_mode",
+        how: "An EXCLUSIVE lock at each look for a second, while nothing is committed, in WAL mode \
+              or with no journal of a transaction.",
+        mend: "None, unless another program is to open the file.",
     },
     Entry {
         code: "file_empty",
@@ -47,9 +70,21 @@ pub(super) const AROUND: &[Entry] = &[
               full disk or a broken download make such files.",
         source: "https://sqlite.org/fileformat.html#in_header_database_size",
         how: "The page count of the header, where it was written together with the rest of it, \
-              times the page size; and there is no WAL that could hold the rest.",
-        mend: "Copy the file again from where it is whole, or restore a backup; the shell's \
-              .recover saves what is left.",
+              times the page size; or the page count of the last transaction in the WAL, where \
+              neither it nor the file has all of these pages.",
+        mend: "Copy the file again from where it is whole, or restore a backup; or save what is left: \
+              warren recover FILE NEW.",
+    },
+    Entry {
+        code: "hard_linked",
+        severity: Warning,
+        title: "the file has another name",
+        why: "A journal and a WAL stand beside the name by which the file was opened. A program \
+              that opens another name of the same file sees none of them: it reads half a \
+              transaction, and writes over it.",
+        source: "https://sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file",
+        how: "The link count of the file is 2 or more. Other names in the same folder are told.",
+        mend: "Use one name, and delete the others.",
     },
     Entry {
         code: "hot_journal",
@@ -62,7 +97,8 @@ pub(super) const AROUND: &[Entry] = &[
         source: "https://sqlite.org/atomiccommit.html#_rollback",
         how: "A -journal file that is not empty and whose header is not zeroed is beside the \
               file, and nobody holds a lock for writing.",
-        mend: "Open the file once with any program that may write to it. Never delete the journal.",
+        mend: "Open the file once with a program that may write to it, and that has its key if it \
+              is encrypted. Never delete the journal.",
     },
     Entry {
         code: "network_file_system",
@@ -112,6 +148,18 @@ pub(super) const AROUND: &[Entry] = &[
         mend: "Set SQLITE_TMPDIR to a directory with room; on the disk of the file, for one.",
     },
     Entry {
+        code: "wal_deleted",
+        severity: Error,
+        title: "a process writes to a WAL that was deleted",
+        why: "A file that is deleted while a program has it open lives on without a name. The \
+              program commits into it and notices nothing; when it ends, all of that is gone.",
+        source: "https://sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use",
+        how: "A process that has the file open has a descriptor of its -wal that Linux calls \
+              deleted.",
+        mend: "Do not end the program. Let it checkpoint; or copy the file and, from \
+              /proc/PID/fd/N, its WAL.",
+    },
+    Entry {
         code: "wal_large",
         severity: Warning,
         title: "the WAL is large, and nobody is in the way",
@@ -132,7 +180,8 @@ pub(super) const AROUND: &[Entry] = &[
               file has not.",
         source: "https://sqlite.org/wal.html#the_wal_file",
         how: "A WAL with content, and no process has the file or its -shm file open.",
-        mend: "Open the file once and checkpoint; copy -wal together with the file.",
+        mend: "Open the file once, with its key if it is encrypted, and checkpoint; copy -wal \
+              together with the file.",
     },
     Entry {
         code: "wal_pinned",

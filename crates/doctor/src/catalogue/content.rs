@@ -65,6 +65,18 @@ pub(super) const CONTENT: &[Entry] = &[
         mend: "A UNIQUE index on the columns of the parent.",
     },
     Entry {
+        code: "foreign_key_parent_absent",
+        severity: Info,
+        title: "a foreign key refers to a table that is not in the file",
+        why: "References are checked only where a connection turned that on. Some programs keep \
+              the parent in another file, which they attach, or write references as \
+              documentation; Fossil does both. Or the parent was dropped.",
+        source: "https://sqlite.org/foreignkeys.html",
+        how: "No table of the file has the name that the reference has. The rows of such a table \
+              are not looked at.",
+        mend: "None, unless the parent is missing by mistake.",
+    },
+    Entry {
         code: "foreign_key_unindexed",
         severity: Warning,
         title: "a foreign key has no index on its own columns",
@@ -78,14 +90,16 @@ pub(super) const CONTENT: &[Entry] = &[
     },
     Entry {
         code: "foreign_key_violated",
-        severity: Error,
+        severity: Warning,
         title: "rows refer to rows that are not there",
         why: "SQLite checks foreign keys only on connections that turned it on. Whatever wrote \
-              these rows had not.",
+              these rows had not; or it writes 0 for none, and means its references as \
+              documentation.",
         source: "https://sqlite.org/pragma.html#pragma_foreign_key_check",
         how: "PRAGMA foreign_key_check, table by table, the smallest first, in at most half of \
               the time that is left; up to 1,000 rows are counted in each.",
-        mend: "Mend the rows; then PRAGMA foreign_keys = ON on every connection.",
+        mend: "If the program means them: mend the rows, then PRAGMA foreign_keys = ON on every \
+              connection.",
     },
     Entry {
         code: "fragmented",
@@ -155,18 +169,6 @@ pub(super) const CONTENT: &[Entry] = &[
               different.",
     },
     Entry {
-        code: "page_broken",
-        severity: Error,
-        title: "a page fails integrity",
-        why: "The file is damaged: rows are lost or wrong, and writing to it spreads that.",
-        source: "https://sqlite.org/howtocorrupt.html",
-        how: "The list of free pages; PRAGMA quick_check, table by table, the smallest first, as \
-              far as the time goes; pages sampled from the others. In an encrypted file, a page \
-              whose tag is not its own cannot be read.",
-        mend: "Take a copy of all files first. Restore a backup, or save what can be read with \
-              the shell's .recover.",
-    },
-    Entry {
         code: "page_size_small",
         severity: Info,
         title: "pages are smaller than 4,096 bytes",
@@ -195,11 +197,15 @@ pub(super) const CONTENT: &[Entry] = &[
         why: "Without it, SQLite reads every row of a table, or sorts, or builds an index for \
               the time of the query.",
         source: "https://sqlite.org/queryplanner.html",
-        how: "For each --query: its plan has a SCAN, a temporary B-tree or an automatic index; \
-              and of all indexes on up to three of the columns that it reads, the planner takes \
-              one, and the plan loses such a step. Tried in an empty copy of the schema, with \
-              the statistics of the file and, for the indexes that are tried, estimates from \
-              sampled rows.",
+        how: "For each --query, and each statement of --queries: its plan has a SCAN, a temporary \
+              B-tree or an automatic index; and of all indexes on up to three of the columns that \
+              it reads, and on the expressions, the orders and the LIKEs that it has, the planner \
+              takes one, and the plan loses such a step. Tried in an empty copy of the schema, \
+              with the statistics of the file and, for the indexes that are tried, estimates from \
+              sampled rows. A query whose values are known, on a file that nobody has open, then \
+              runs in memory without the index and with it, and with covering and partial ones; \
+              what costs no less is not advised. Of a load, an index that the others make needless \
+              is left out.",
         mend: "CREATE INDEX, as the finding says, and then ANALYZE.",
     },
     Entry {
@@ -210,7 +216,7 @@ pub(super) const CONTENT: &[Entry] = &[
         source: "https://sqlite.org/eqp.html",
         how: "As query_index_missing, but the planner takes none of the indexes, or the plan \
               keeps its steps.",
-        mend: "Ask for less; or try an index on an expression, a partial or a descending one.",
+        mend: "Ask for less, or by a column.",
     },
     Entry {
         code: "statistics_absent",
@@ -221,7 +227,8 @@ pub(super) const CONTENT: &[Entry] = &[
         source: "https://sqlite.org/lang_analyze.html",
         how: "A table with about 10,000 rows or more and two non-unique indexes or more has no \
               row in sqlite_stat1.",
-        mend: "ANALYZE; and PRAGMA optimize when a connection closes, or once a day.",
+        mend: "PRAGMA optimize = 0x10002 once; and PRAGMA optimize when a connection closes, or \
+              once a day.",
     },
     Entry {
         code: "statistics_stale",

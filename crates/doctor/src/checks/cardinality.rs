@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use crate::figure::{float, whole};
 use crate::schema::{Table, quoted};
-use crate::subject::{Subject, Trouble};
+use crate::subject::Subject;
+use crate::trouble::Trouble;
 
 /// Rows looked at per table.
 const ROWS_MAX: usize = 1_000;
@@ -54,6 +55,17 @@ impl Cardinality {
             stat = format!("{stat} {}", whole(per_value.ceil()).max(1));
         }
         Some(stat)
+    }
+
+    /// The tables.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// How many values this column has.
+    pub(crate) fn distinct(&self, table: &str, column: &str) -> Option<f64> {
+        let rows = self.0.get(table)?;
+        Some(rows.distinct(&[rows.columns.iter().position(|name| name == column)?]))
     }
 
     /// How many rows have the same values in these columns, on average.

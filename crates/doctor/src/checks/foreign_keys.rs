@@ -5,9 +5,10 @@ use std::time::Duration;
 use crate::figure::about;
 use crate::finding::{Finding, Mend};
 use crate::report::Log;
-use crate::schema::{Table, quoted};
-use crate::subject::{Subject, Trouble};
+use crate::schema::{Index, Table, quoted};
+use crate::subject::Subject;
 use crate::tree::Sample;
+use crate::trouble::Trouble;
 
 /// With fewer rows a scan for the children is quick.
 const ROWS_MIN: f64 = 10_000.0;
@@ -42,6 +43,10 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
     let (mut unreached, mut checked) = (Vec::new(), 0);
     for (table, references, _) in &children {
         let left = end.saturating_sub(subject.budget.elapsed());
+        if tell_absent(subject, table, references, log) {
+            checked += 1;
+            continue;
+        }
         match check_rows(subject, table, references, left, log) {
             Ok(()) => checked += 1,
             Err(trouble) if trouble.is_time() => unreached.push(table.name.as_str()),
@@ -72,7 +77,9 @@ fn references(subject: &Subject, table: &Table) -> rusqlite::Result<Vec<Referenc
 
 fn check_index(subject: &Subject, table: &Table, reference: &Reference, log: &mut Log) {
     let entries = subject.sample_of(table.root).map_or(0.0, Sample::entries);
-    if entries < ROWS_MIN || has_index(table, &reference.columns) {
+    let is_served =
+        has_index(table, &reference.columns) || log.has_advised(&table.name, &reference.columns);
+    if entries < ROWS_MIN || is_served {
         return;
     }
     let (child, parent) = (&table.name, &reference.parent);
@@ -91,6 +98,16 @@ fn check_index(subject: &Subject, table: &Table, reference: &Reference, log: &mu
     log.find(finding);
 }
 
+/// A reference of the table is looked up by this index, and by no other.
+pub(crate) fn uses(subject: &Subject, table: &Table, index: &Index) -> Result<bool, Trouble> {
+    let mut without = table.clone();
+    without.indexes.retain(|other| other.name != index.name);
+    let needs = |reference: &Reference| {
+        has_index(table, &reference.columns) && !has_index(&without, &reference.columns)
+    };
+    Ok(references(subject, table)?.iter().any(needs))
+}
+
 /// The columns begin an index, in any order, or are the row id.
 fn has_index(table: &Table, columns: &[String]) -> bool {
     let is_among = |name: &str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
@@ -102,6 +119,31 @@ fn has_index(table: &Table, columns: &[String]) -> bool {
     });
     let by_key = !table.has_rowid && covers(&mut table.key_columns().into_iter());
     by_index || by_key || table.rowid_column().is_some_and(|rowid| columns == [rowid.name.clone()])
+}
+
+/// A parent that is not in this file: it may be in another, which the program attaches, or the
+/// reference is only documentation. Then no row is counted: all would be.
+fn tell_absent(subject: &Subject, table: &Table, references: &[Reference], log: &mut Log) -> bool {
+    let is_there = |name: &str| {
+        let mut names = subject.schema.tables.iter().map(|table| &table.name);
+        names.any(|it| it.eq_ignore_ascii_case(name)) || subject.schema.unread_count > 0
+    };
+    let absent = references.iter().filter(|reference| !is_there(&reference.parent));
+    let absent: Vec<&str> = absent.map(|reference| reference.parent.as_str()).collect();
+    if absent.is_empty() {
+        return false;
+    }
+    let what = format!("{} refers to {}, which is not in this file", table.name, absent.join(", "));
+    let mend = "Nothing, if the program attaches the file that has the parent, or means the \
+                reference as documentation. If the parent was dropped by mistake, restore it."
+        .to_owned();
+    let finding = Finding::new("foreign_key_parent_absent", what, Mend::Advice(mend))
+        .evidence(format!("no table {}", absent.join(", ")))
+        .field("table", table.name.as_str())
+        .field("parents", absent)
+        .cost("With foreign_keys = ON, inserts into it fail.");
+    log.find(finding);
+    true
 }
 
 fn check_rows(
@@ -153,12 +195,13 @@ fn violated(table: &Table, count: u32, shown: &[String], broken: &[&Reference]) 
     let to: Vec<String> =
         broken.iter().map(|it| format!("{} by {}", it.parent, it.columns.join(", "))).collect();
     let mend = format!(
-        "PRAGMA foreign_key_check({0});    -- all of them; then delete or mend each row, and on\n\
-         PRAGMA foreign_keys = ON;    -- every connection, which keeps it from happening again",
+        "PRAGMA foreign_key_check({}) lists them. SQLite checks references only on connections that \
+         say PRAGMA foreign_keys = ON: if the program means them, mend or delete these rows and set \
+         that on every connection; if 0 or another value means none to it, nothing is wrong.",
         quoted(&table.name)
     );
     let what = format!("{rows} of {} refer to nothing: {}", table.name, to.join("; "));
-    let mut finding = Finding::new("foreign_key_violated", what, Mend::Sql(mend))
+    let mut finding = Finding::new("foreign_key_violated", what, Mend::Advice(mend))
         .field("table", table.name.as_str())
         .field("rows_count", count)
         .field("is_all", count < VIOLATIONS_MAX)

@@ -6,8 +6,9 @@ use crate::figure::{about, bytes, whole};
 use crate::finding::{Finding, Mend};
 use crate::report::Log;
 use crate::schema::{Index, Key, Origin, Table, quoted};
-use crate::subject::{Subject, Trouble};
+use crate::subject::Subject;
 use crate::tree::Sample;
+use crate::trouble::Trouble;
 
 /// The start of another index is worth a word from so many bytes on: a short index is quicker to
 /// read than a long one.
@@ -33,6 +34,20 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
     }
     log.check("indexes that others make needless");
     Ok(())
+}
+
+/// Drops the index, unless a view or a trigger names it (`INDEXED BY`): that would not work any more.
+pub(crate) fn drop_index(subject: &Subject, name: &str) -> Mend {
+    let users = subject.schema.users_of_index(name);
+    if users.is_empty() {
+        return Mend::Sql(format!("DROP INDEX {};", quoted(name)));
+    }
+    let users = users.join(", ");
+    Mend::Advice(format!(
+        "{users} names the index (INDEXED BY): make that anew without it first, and then: DROP \
+         INDEX {}.",
+        quoted(name)
+    ))
 }
 
 fn size(subject: &Subject, index: &Index) -> f64 {
@@ -97,8 +112,7 @@ fn needless(
     };
     let size = size(subject, index);
     let rows = subject.sample_of(index.root).map_or(0.0, Sample::entries);
-    let mend = Mend::Sql(format!("DROP INDEX {};", quoted(name)));
-    Finding::new(code, what, mend)
+    Finding::new(code, what, drop_index(subject, name))
         .evidence(format!("{name} ({})", index.columns_text()))
         .evidence(format!("{other} ({columns}), {reason}"))
         .field("table", table.name.as_str())
@@ -131,11 +145,11 @@ fn check_collation(
     }
     let what = format!("{} sorts {column} by {collation}, its column by {of_column}", index.name);
     let mend = format!(
-        "SELECT … WHERE {column} = ?1 COLLATE {collation};    -- if that is meant; if not:\n\
-         DROP INDEX {};",
+        "If queries are to compare by {collation}, they must say so: WHERE {column} = ?1 COLLATE \
+         {collation}. If not, drop the index: DROP INDEX {}.",
         quoted(&index.name)
     );
-    let finding = Finding::new("index_collation", what, Mend::Sql(mend))
+    let finding = Finding::new("index_collation", what, Mend::Advice(mend))
         .evidence(format!("{} ({})", index.name, index.columns_text()))
         .field("table", table.name.as_str())
         .field("index", index.name.as_str())

@@ -1,4 +1,11 @@
 //! Is what is stored still whole?
+//!
+//! SQLite's own full check, where it fits the time. Where it does not, table by table, the smallest
+//! first: in full, or without its indexes, or a sample of its pages; and the list of free pages.
+//! What was not compared is said ([`crate::Integrity`]).
+
+mod faults;
+mod free_list;
 
 use std::time::Duration;
 
@@ -6,57 +13,174 @@ use engine::Untouched;
 
 use crate::figure::{about, count, float};
 use crate::finding::{Finding, Mend};
-use crate::header::u32_at;
-use crate::page::Malformed;
-use crate::report::Log;
-use crate::schema::{Table, quoted};
-use crate::subject::{Subject, Trouble};
+use crate::outside::Outside;
+use crate::report::{Integrity, Log};
+use crate::schema::{Index, Table, VirtualTable, quoted, shell_word};
+use crate::subject::Subject;
 use crate::tree::Sample;
+use crate::trouble::Trouble;
 
-/// Faults shown per table.
-const FAULTS_MAX: usize = 5;
+/// Lines that are asked of SQLite for one check.
+const LINES_MAX: u32 = 1_000;
+/// What the full check may be hoped to read in a second: it reads each row once more by each index.
+const FULL_BYTES_PER_SECOND: f64 = 3e7;
 /// What `quick_check` may be hoped to read; on a slow disk it is a fifth.
-const BYTES_PER_SECOND_MAX: f64 = 1e8;
+const QUICK_BYTES_PER_SECOND: f64 = 1e8;
+/// Of the time that is left, the whole file's check may take so many parts of `SHARES`.
+const WHOLE_SHARES: u32 = 3;
+const SHARES: u32 = 5;
+/// Sampled rows that are looked up in each index of a table.
+const LOOKED_UP_MAX: usize = 200;
+
+/// What is not compared when SQLite's check of the whole file has not run.
+const BETWEEN_TREES: &str = "whether a page is used twice, or by nobody";
 
 pub(crate) fn check(subject: &Subject, log: &mut Log) {
-    if subject.lacks_wal() {
-        log.skip("integrity", "the main file alone may be half of each of two states");
-        return;
+    let mut unchecked = unseen(subject);
+    match check_whole(subject) {
+        Ok(lines) => {
+            faults::tell(&lines, None, subject, log);
+            log.check("integrity: all that PRAGMA integrity_check looks at");
+        }
+        Err(trouble) if trouble.is_busy() => {
+            log.skip("integrity", "another process kept it locked");
+            unchecked.push("the file: another process kept it locked".to_owned());
+        }
+        Err(_) => {
+            unchecked.push(BETWEEN_TREES.to_owned());
+            check_parts(subject, &mut unchecked, log);
+        }
     }
-    match check_free_list(subject) {
-        Err(trouble) if trouble.is_fault() => fault(&trouble, log),
-        Err(trouble) => log.skip("the list of free pages", trouble.to_string()),
-        Ok(()) => {}
+    check_searches(subject, &mut unchecked, log);
+    log.integrity = Integrity { is_complete: unchecked.is_empty(), unchecked };
+}
+
+/// What no check of this connection sees.
+fn unseen(subject: &Subject) -> Vec<String> {
+    let mut unseen = Vec::new();
+    if subject.how != Untouched::Overlay && subject.schema.has_checks {
+        unseen.push("CHECK constraints: a read-only connection does not know them".to_owned());
     }
+    if subject.schema.unread_count > 0 {
+        unseen
+            .push(format!("{} tables: no time to read their schema", subject.schema.unread_count));
+    }
+    for VirtualTable { name, module } in &subject.schema.virtual_tables {
+        if !subject.modules.contains(module) {
+            unseen.push(format!("{name}: this SQLite has no module {module}"));
+        }
+    }
+    for name in &subject.stand_ins {
+        unseen.push(format!("the order by {name}: this SQLite has no such collation"));
+    }
+    unseen
+}
+
+/// The full check of everything. An error says that it has not come to its end.
+fn check_whole(subject: &Subject) -> Result<Vec<String>, Trouble> {
+    let time = subject.allow(subject.budget.left() / SHARES * WHOLE_SHARES);
+    let size = float(subject.pages_bytes());
+    // One that cannot end is not begun; and rows that are ordered by rules that we do not have would
+    // look broken.
+    if size > FULL_BYTES_PER_SECOND * time.as_secs_f64() || !subject.stand_ins.is_empty() {
+        return Err(interrupted().into());
+    }
+    lines(subject, &format!("PRAGMA integrity_check({LINES_MAX})"))
+}
+
+/// What a check says; nothing if all is well.
+fn lines(subject: &Subject, sql: &str) -> Result<Vec<String>, Trouble> {
+    let mut statement = subject.db.prepare(sql)?;
+    let mut lines = Vec::new();
+    for line in statement.query_map([], |row| row.get::<_, String>(0))? {
+        match line.map_err(Trouble::from) {
+            Ok(line) if line == "ok" => {}
+            Ok(line) => lines.push(line),
+            // On its way it met a page that it could not go on from.
+            Err(trouble) if trouble.is_fault() => lines.push(trouble.to_string()),
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    Ok(lines)
+}
+
+fn check_parts(subject: &Subject, unchecked: &mut Vec<String>, log: &mut Log) {
     let mut tables: Vec<(&Table, f64)> =
-        subject.tables.iter().map(|table| (table, pages(subject, table))).collect();
+        subject.schema.tables.iter().map(|table| (table, pages(subject, table))).collect();
     tables.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (mut unreached, mut checked) = (Vec::new(), 0);
     for (table, pages) in &tables {
-        match check_table(subject, table, log) {
-            Ok(()) => checked += 1,
+        match check_table(subject, table, unchecked) {
+            Ok(lines) => {
+                faults::tell(&lines, Some(table), subject, log);
+                checked += 1;
+            }
             Err(trouble) if trouble.is_time() => unreached.push((*table, *pages)),
-            Err(trouble) if trouble.is_fault() => fault(&trouble, log),
-            Err(trouble) => log.skip(format!("integrity of {}", table.name), trouble.to_string()),
+            Err(trouble) if trouble.is_fault() => fault(&trouble, &subject.outside, log),
+            Err(trouble) => {
+                unchecked.push(format!("{}: {trouble}", table.name));
+                log.skip(format!("integrity of {}", table.name), trouble.to_string());
+            }
         }
     }
-    log.check(format!("integrity: {checked} of {} tables with their indexes", tables.len()));
+    log.check(format!("integrity: {checked} of {} tables by themselves", tables.len()));
     for (index, (table, pages)) in unreached.iter().enumerate() {
         let tables_left = u32::try_from(unreached.len() - index).unwrap_or(u32::MAX);
         let end = subject.budget.elapsed() + subject.budget.left() / tables_left;
-        let leaves = sampled_faults(subject, table, *pages, end, log);
-        let why = match subject.how {
-            Untouched::Immutable => "too large for the time, raise --budget",
-            Untouched::Shared => "too large for the time that others may be kept waiting",
-        };
-        let (leaves, pages) = (count(leaves), about(*pages));
-        let seen = format!("{why}; {leaves} random pages of about {pages} were looked at");
-        log.skip(format!("integrity of {}", table.name), seen);
+        check_sample(subject, table, *pages, end, log);
+        unchecked.push(format!("{}: but for a sample of it", table.name));
+    }
+    match free_list::check(subject) {
+        Err(trouble) if trouble.is_fault() => fault(&trouble, &subject.outside, log),
+        Err(trouble) => log.skip("the list of free pages", trouble.to_string()),
+        Ok(()) => {}
     }
 }
 
-/// Where SQLite's own check had no time, sampled pages are looked at: those of the samples, and more
-/// until this moment of the examination. Returns how many.
+/// One table with its indexes; or, if that is quick enough and the other is not, without them.
+fn check_table(
+    subject: &Subject,
+    table: &Table,
+    unchecked: &mut Vec<String>,
+) -> Result<Vec<String>, Trouble> {
+    let name = quoted(&table.name);
+    let size = pages(subject, table) * f64::from(subject.header.page_size);
+    let is_ordered = subject.stand_ins.is_empty();
+    let time = subject.allow(subject.budget.left() / SHARES * WHOLE_SHARES);
+    if is_ordered && !time.is_zero() && size <= FULL_BYTES_PER_SECOND * time.as_secs_f64() {
+        match lines(subject, &format!("PRAGMA integrity_check({name})")) {
+            Err(trouble) if trouble.is_time() => {}
+            ended => return ended,
+        }
+    }
+    let time = subject.allow(subject.budget.left() / SHARES * WHOLE_SHARES);
+    // Sampled pages tell more in the same time than a check that cannot end.
+    if time.is_zero() || size > QUICK_BYTES_PER_SECOND * time.as_secs_f64() {
+        return Err(interrupted().into());
+    }
+    let mut found = lines(subject, &format!("PRAGMA quick_check({name})"))?;
+    if !table.indexes.is_empty() {
+        found.extend(look_up(subject, table));
+        unchecked.push(format!("{}: its indexes, but for sampled rows", table.name));
+    }
+    Ok(found)
+}
+
+/// Where SQLite's own check had no time, sampled pages are looked at, and sampled rows looked up in
+/// each index.
+fn check_sample(subject: &Subject, table: &Table, pages: f64, end: Duration, log: &mut Log) {
+    let leaves = sampled_faults(subject, table, pages, end, log);
+    faults::tell(&look_up(subject, table), Some(table), subject, log);
+    let why = match subject.how {
+        Untouched::Shared => "too large for the time that others may be kept waiting",
+        _ => "too large for the time, raise --budget",
+    };
+    let (leaves, pages) = (count(leaves), about(pages));
+    let seen = format!("{why}; {leaves} random pages of about {pages} were looked at");
+    log.skip(format!("integrity of {}", table.name), seen);
+}
+
+/// Looks at the sampled pages, and at more until this moment of the examination. Returns how many.
 fn sampled_faults(
     subject: &Subject,
     table: &Table,
@@ -67,7 +191,7 @@ fn sampled_faults(
     let roots: Vec<u32> = table.roots().collect();
     for (_, trouble) in subject.broken.iter().filter(|(root, _)| roots.contains(root)) {
         if trouble.is_fault() {
-            fault(trouble, log);
+            fault(trouble, &subject.outside, log);
         }
     }
     let seen = roots.iter().filter_map(|root| subject.sample_of(*root));
@@ -79,7 +203,7 @@ fn sampled_faults(
         match subject.more_leaves(*root, leaves) {
             Ok(more) => leaves += more,
             Err(trouble) if trouble.is_fault() => {
-                fault(&trouble, log);
+                fault(&trouble, &subject.outside, log);
                 break;
             }
             Err(_) => break,
@@ -88,33 +212,71 @@ fn sampled_faults(
     leaves
 }
 
-/// Walks the list of free pages, of which `quick_check` of a table knows nothing: each of its trunk
-/// pages has the next one's number and its own count of leaves
-/// (<https://sqlite.org/fileformat.html#the_freelist>).
-fn check_free_list(subject: &Subject) -> Result<(), Trouble> {
-    let wrong = |page, what| Err(Malformed { page, what }.into());
-    // Others may wait until the snapshot ends.
-    let time = subject.allow(Duration::MAX);
-    let end = subject.budget.elapsed() + time;
-    subject.in_snapshot(|| {
-        let first = subject.bytes(1)?;
-        let at = |bytes: &[u8], offset| u32_at(bytes, offset).unwrap_or_default();
-        let (mut trunk, count) = (at(&first, 32), at(&first, 36));
-        let mut seen = 0;
-        while trunk != 0 && subject.budget.elapsed() < end {
-            let bytes = subject.bytes(trunk)?;
-            let leaves = at(&bytes, 4);
-            seen += 1 + leaves;
-            if leaves > subject.header.page_size / 4 || seen > count {
-                return wrong(trunk, "the list of free pages is longer than the header says");
+/// Looks sampled rows up in each index of their table. Returns lines as SQLite's check would say
+/// them; what cannot be looked up (an index on an expression, a collation that is not there) is left
+/// out.
+fn look_up(subject: &Subject, table: &Table) -> Vec<String> {
+    let Some(sample) = subject.sample_of(table.root).filter(|_| table.has_rowid) else {
+        return Vec::new();
+    };
+    let mut missing = Vec::new();
+    let is_ordered =
+        |index: &Index| index.columns.iter().all(|key| !subject.stand_ins.contains(&key.collation));
+    for index in table.indexes.iter().filter(|index| !index.is_partial && is_ordered(index)) {
+        let Some(sql) = look_up_sql(table, index) else { continue };
+        subject.allow(Duration::MAX);
+        let Ok(mut statement) = subject.db.prepare(&sql) else { continue };
+        let rows = sample.rows().take(LOOKED_UP_MAX);
+        missing.extend(rows.filter_map(|row| {
+            let is_missing: bool = statement.query_row([row.rowid], |row| row.get(0)).ok()?;
+            is_missing.then(|| format!("row {} missing from index {}", row.rowid, index.name))
+        }));
+    }
+    missing
+}
+
+/// Is there a row of this number, of which the index knows nothing?
+fn look_up_sql(table: &Table, index: &Index) -> Option<String> {
+    let columns: Option<Vec<&str>> =
+        index.columns.iter().map(|key| key.column.as_deref()).collect();
+    let same = columns?.into_iter().map(|column| {
+        let column = quoted(column);
+        format!("b.{column} IS a.{column} AND ")
+    });
+    let (name, same) = (quoted(&table.name), same.collect::<String>());
+    Some(format!(
+        "SELECT count(*) FROM {name} a NOT INDEXED WHERE a.rowid = ?1 AND NOT EXISTS
+         (SELECT 1 FROM {name} b INDEXED BY {} WHERE {same} b.rowid = a.rowid)",
+        quoted(&index.name)
+    ))
+}
+
+/// Has each full-text index what its table has? SQLite's own check compares an index of its own
+/// content only.
+fn check_searches(subject: &Subject, unchecked: &mut Vec<String>, log: &mut Log) {
+    for table in subject.schema.virtual_tables.iter().filter(|it| it.module == "fts5") {
+        if subject.how != Untouched::Overlay {
+            unchecked
+                .push(format!("{}: in use, so it is not compared with its content", table.name));
+            continue;
+        }
+        subject.allow(subject.budget.left() / SHARES * WHOLE_SHARES);
+        let name = quoted(&table.name);
+        let sql = format!("INSERT INTO {name} ({name}, rank) VALUES ('integrity-check', 1)");
+        match subject.write(&sql) {
+            Ok(()) => {}
+            Err(trouble) if trouble.is_fault() => {
+                let is_told = log.findings.iter().any(|finding| {
+                    finding.fields.get("table").is_some_and(|it| *it == table.name.as_str())
+                });
+                if !is_told {
+                    let finding = faults::virtual_table(&table.name, &subject.schema);
+                    log.find(finding.evidence(format!("{sql}: {trouble}")));
+                }
             }
-            trunk = at(&bytes, 0);
+            Err(trouble) => unchecked.push(format!("{}: {trouble}", table.name)),
         }
-        if trunk == 0 && seen < count {
-            return wrong(1, "the list of free pages is shorter than the header says");
-        }
-        Ok(())
-    })
+    }
 }
 
 /// Pages of a table and its indexes, as far as known.
@@ -122,57 +284,31 @@ fn pages(subject: &Subject, table: &Table) -> f64 {
     table.roots().filter_map(|root| subject.sample_of(root)).map(Sample::pages).sum()
 }
 
-fn check_table(subject: &Subject, table: &Table, log: &mut Log) -> Result<(), Trouble> {
-    let time = subject.allow(subject.budget.left() / 5 * 4);
-    let size = pages(subject, table) * f64::from(subject.header.page_size);
-    // One that cannot end is not begun: sampled pages tell more in the same time.
-    if time.is_zero() || size > BYTES_PER_SECOND_MAX * time.as_secs_f64() {
-        return Err(interrupted().into());
-    }
-    let sql = format!("PRAGMA quick_check({})", quoted(&table.name));
-    let mut statement = subject.db.prepare(&sql)?;
-    let mut faults: Vec<String> = Vec::new();
-    for line in statement.query_map([], |row| row.get::<_, String>(0))? {
-        match line.map_err(Trouble::from) {
-            Ok(line) if line == "ok" => {}
-            Ok(line) => faults.push(line),
-            // On its way it met a page that it could not go on from.
-            Err(trouble) if trouble.is_fault() => faults.push(trouble.to_string()),
-            Err(trouble) => return Err(trouble),
-        }
-    }
-    if faults.is_empty() {
-        return Ok(());
-    }
-    let what = format!("table {} fails quick_check: {} faults", table.name, faults.len());
-    let mut finding = Finding::new("page_broken", what, mend())
-        .field("table", table.name.as_str())
-        .field("faults_count", faults.len())
-        .cost("Rows of it are wrong or out of reach.");
-    for line in faults.iter().take(FAULTS_MAX) {
-        finding = finding.evidence(line.as_str());
-    }
-    log.find(finding);
-    Ok(())
-}
-
 /// A page that could not be read, or holds what cannot be.
-pub(crate) fn fault(trouble: &Trouble, log: &mut Log) {
+pub(crate) fn fault(trouble: &Trouble, outside: &Outside, log: &mut Log) {
     let text = trouble.to_string();
     let is_known = log.findings.iter().any(|finding| finding.evidence.contains(&text));
     if !is_known {
-        let finding = Finding::new("page_broken", "a page cannot be read", mend())
+        let finding = Finding::new("page_broken", "a page cannot be read", mend(outside))
             .field("message", text.as_str());
         log.find(finding.evidence(text).cost("What is on it is out of reach."));
     }
 }
 
-fn mend() -> Mend {
-    Mend::Advice(
+pub(crate) fn mend(outside: &Outside) -> Mend {
+    Mend::Advice(format!(
         "Copy the file with its -wal and -journal first; then restore a backup, or save what can \
-         be read: sqlite3 FILE .recover | sqlite3 NEW"
-            .to_owned(),
-    )
+         be read into a new file: {}",
+        recover_command(outside)
+    ))
+}
+
+/// Writes a new file, and so is no mend of this one.
+pub(crate) fn recover_command(outside: &Outside) -> String {
+    let file = outside.path.display().to_string();
+    let (file, new) = (shell_word(&file), shell_word(&format!("{file}.recovered")));
+    let key = if outside.is_keyed { " --key-file KEY (or --passphrase-file)" } else { "" };
+    format!("warren recover {file} {new}{key}")
 }
 
 fn interrupted() -> rusqlite::Error {

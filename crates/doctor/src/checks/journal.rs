@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::locks;
 use crate::figure::{bytes, count};
 use crate::finding::{Finding, Mend};
 use crate::locks::Lock;
@@ -63,9 +64,10 @@ fn check_mode(outside: &Outside, is_wal: bool, log: &mut Log) {
 
 fn hot(outside: &Outside) -> Finding {
     let journal = outside.journal.as_ref().map_or(0, |journal| journal.bytes);
-    let file = shell_word(&outside.path.display().to_string());
-    let mend = format!("sqlite3 {file} 'SELECT count(*) FROM sqlite_schema'    # rolls it back");
-    Finding::new("hot_journal", "a transaction was begun and never ended", Mend::Shell(mend))
+    let sql = "SELECT count(*) FROM sqlite_schema";
+    let mend = with_key(outside, "hot_journal", sql, "rolls it back");
+    Finding::new("hot_journal", "a transaction was begun and never ended", mend)
+        .fix(sql)
         .evidence(format!("a journal of {} is there, and nobody writes", bytes(journal)))
         .field("journal_bytes", journal)
         .cost("The file holds half a transaction. Whoever deletes the journal makes that lasting.")
@@ -73,13 +75,28 @@ fn hot(outside: &Outside) -> Finding {
 
 fn left_behind(outside: &Outside) -> Finding {
     let wal = outside.wal.as_ref().map_or(0, |wal| wal.bytes);
-    let file = shell_word(&outside.path.display().to_string());
-    let mend = format!("sqlite3 {file} 'PRAGMA wal_checkpoint(TRUNCATE)'");
     let what = "a WAL was left by a program that did not close the file";
-    Finding::new("wal_left_behind", what, Mend::Shell(mend))
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    let mend = with_key(outside, "wal_left_behind", sql, "moves it into the file");
+    Finding::new("wal_left_behind", what, mend)
+        .fix(sql)
         .evidence(format!("a WAL of {}, and no process has the file open", bytes(wal)))
         .field("wal_bytes", wal)
         .cost("Who copies the file without its -wal loses what was committed into that.")
+}
+
+/// A statement for a shell. A shell without the key of an encrypted file would take its journal or
+/// WAL for void, and delete it.
+fn with_key(outside: &Outside, code: &str, sql: &str, effect: &str) -> Mend {
+    if outside.is_keyed || outside.header.is_none() {
+        return Mend::Advice(format!(
+            "Open it once for writing with the program that has its key, or let warren doctor \
+             --fix {code} do it with the key: that {effect}. Never open it with what lacks the \
+             key: that would take it for void, delete it, and leave the file broken."
+        ));
+    }
+    let file = shell_word(&outside.path.display().to_string());
+    Mend::Shell(format!("sqlite3 {file} '{sql}'    # {effect}"))
 }
 
 fn check_wal(outside: &Outside, log: &mut Log) {
@@ -108,16 +125,13 @@ fn check_wal(outside: &Outside, log: &mut Log) {
     }
     let is_large = wal.bytes > outside.stamp.bytes || wal.bytes > WAL_BYTES_MAX;
     if is_large && !is_pinned {
-        log.find(large(outside, copied == frames, wal.bytes).evidence(&state));
+        log.find(large(copied == frames, wal.bytes).evidence(&state));
     }
 }
 
 fn pinned(outside: &Outside, process: &Process, behind: u32) -> Finding {
     let seconds = outside.watch.time.as_secs_f64();
-    let mend = match process.pid {
-        ..=0 => Mend::Advice("End the read transaction; see who has the file open.".to_owned()),
-        pid => Mend::Shell(format!("kill {pid}    # if it is not to end its transaction itself")),
-    };
+    let mend = Mend::Advice(locks::end_transaction(process));
     let who = process.title();
     Finding::new("wal_pinned", format!("{who} reads an old state, and the WAL grows"), mend)
         .evidence(format!(
@@ -129,19 +143,16 @@ fn pinned(outside: &Outside, process: &Process, behind: u32) -> Finding {
         .cost("Until it ends, no checkpoint gets past it: the WAL grows, and reads get slower.")
 }
 
-fn large(outside: &Outside, is_copied: bool, wal_bytes: u64) -> Finding {
-    let file = shell_word(&outside.path.display().to_string());
+fn large(is_copied: bool, wal_bytes: u64) -> Finding {
     let what = if is_copied {
         "the WAL keeps the size that it once had"
     } else {
         "the WAL is not copied into the file, and nobody is in the way"
     };
-    let mend = format!(
-        "sqlite3 {file} 'PRAGMA wal_checkpoint(TRUNCATE)'\n\
-         # and on each connection that writes: PRAGMA journal_size_limit = 67108864;\n\
-         # and see that nobody sets wal_autocheckpoint = 0"
-    );
-    Finding::new("wal_large", what, Mend::Shell(mend))
+    let mend = "PRAGMA wal_checkpoint(TRUNCATE), on a connection of the program. PRAGMA \
+                journal_size_limit = 67108864 on each that writes keeps it short; and see that \
+                nobody sets wal_autocheckpoint = 0.";
+    Finding::new("wal_large", what, Mend::Advice(mend.to_owned()))
         .field("wal_bytes", wal_bytes)
         .field("is_copied", is_copied)
         .cost(format!("{} of disk, and longer lookups in its index", bytes(wal_bytes)))

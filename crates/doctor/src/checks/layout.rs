@@ -11,8 +11,9 @@ use crate::finding::{Finding, Mend};
 use crate::record::Field;
 use crate::report::Log;
 use crate::schema::{Table, quoted};
-use crate::subject::{Subject, Trouble};
+use crate::subject::Subject;
 use crate::tree::{Row, Sample};
+use crate::trouble::Trouble;
 
 /// What a column may hold, on average, to be called small.
 const SMALL_BYTES_MAX: f64 = 64.0;
@@ -90,7 +91,7 @@ fn check_order(
     let mut finding = Finding::new(
         "blob_before_columns",
         format!("{}: {} before {}", table.name, before.join(", "), behind.join(", ")),
-        Mend::Sql(mend(table, &before)),
+        Mend::Advice(mend(table, &before)),
     )
     .evidence(format!(
         "on average {} before {last}: {pages:.1} overflow pages to walk, in {} sampled rows",
@@ -147,10 +148,10 @@ fn mend(table: &Table, large: &[&str]) -> String {
     let (name, key) = (&table.name, table.rowid_column().map_or("rowid", |column| &column.name));
     let columns: Vec<String> = large.iter().map(|column| quoted(column)).collect();
     format!(
-        "-- Make {name} anew with {0} as its last columns (https://sqlite.org/lang_altertable.html#otheralter),\n\
-         -- or keep them in a table of their own, as this begins:\n\
-         CREATE TABLE {1} ({2} INTEGER PRIMARY KEY REFERENCES {3}, {0});\n\
-         INSERT INTO {1} SELECT {2}, {0} FROM {3};",
+        "Make {name} anew with {0} as its last columns \
+         (https://sqlite.org/lang_altertable.html#otheralter); or keep them in a table of their own: \
+         CREATE TABLE {1} ({2} INTEGER PRIMARY KEY REFERENCES {3}, {0}), INSERT INTO {1} SELECT \
+         {2}, {0} FROM {3}, and drop them from {3} when the program no longer reads them there.",
         columns.join(", "),
         quoted(&format!("{name}_content")),
         quoted(key),

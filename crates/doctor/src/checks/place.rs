@@ -41,11 +41,12 @@ pub(crate) fn check(outside: &Outside, log: &mut Log) {
     }
     if let Some(temp) = outside.temp.as_ref().filter(|temp| temp.free_bytes < size) {
         let (free, place) = (bytes(temp.free_bytes), temp.path.display());
+        let whose = if temp.is_told { ", as the program says" } else { ", as this is called" };
         let what = format!("{free} are free in {place}; VACUUM may need {size_text}");
         let directory = outside.path.parent().unwrap_or(&outside.path).display().to_string();
         let mend = format!("export SQLITE_TMPDIR={}", crate::schema::shell_word(&directory));
         let finding = Finding::new("temp_too_small", what, Mend::Shell(mend))
-            .evidence(format!("{place} is where SQLite puts temporary files, as this is called"))
+            .evidence(format!("{place} is where SQLite puts temporary files{whose}"))
             .field("temp_directory", place.to_string())
             .field("free_bytes", temp.free_bytes)
             .field("needed_bytes", size)
@@ -78,9 +79,15 @@ mod tests {
 
     #[test]
     fn disks_without_room_for_vacuum_are_found() {
-        let temp = |free_bytes| Some(Temp { path: "/tmp".into(), free_bytes });
+        let temp = |free_bytes| Some(Temp { path: "/tmp".into(), free_bytes, is_told: false });
         assert_eq!(codes(|outside| outside.free_bytes = Some(19_999_999)), ["disk_too_small"]);
         assert_eq!(codes(|outside| outside.temp = temp(9_999_999)), ["temp_too_small"]);
+        let mut outside = Outside::sample(10_000_000);
+        outside.temp = Some(Temp { path: "/tmp".into(), free_bytes: 1, is_told: true });
+        let mut log = Log::default();
+        check(&outside, &mut log);
+        let evidence = &log.findings[0].evidence[0];
+        assert!(evidence.ends_with("temporary files, as the program says"), "{evidence}");
         let enough = codes(|outside| {
             outside.free_bytes = Some(20_000_000);
             outside.temp = temp(10_000_000);

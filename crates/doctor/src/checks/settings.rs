@@ -5,7 +5,8 @@ use engine::Cipher;
 use crate::figure::{bytes, count};
 use crate::finding::{Finding, Mend};
 use crate::report::Log;
-use crate::subject::{Subject, Trouble};
+use crate::subject::Subject;
+use crate::trouble::Trouble;
 
 /// SQLite's own since 3.12.0.
 const PAGE_SIZE: u32 = 4_096;
@@ -58,14 +59,15 @@ fn check_identity(subject: &Subject, log: &mut Log) {
     if unset.is_empty() {
         return;
     }
-    let mend = unset.iter().map(|name| format!("PRAGMA {name} = 1;    -- a number of your own"));
+    let mend = unset.iter().map(|name| format!("PRAGMA {name} = N"));
+    let mend =
+        format!("{}, once, with numbers of your own.", mend.collect::<Vec<_>>().join(" and "));
     let what = format!("{} not set", unset.join(" and "));
-    let finding =
-        Finding::new("identity_unset", what, Mend::Sql(mend.collect::<Vec<_>>().join("\n")))
-            .evidence(format!("0 in the header, while {tool} keeps the version of the schema"))
-            .field("unset", unset)
-            .field("migration_table", tool)
-            .cost("A program that does not use that tool cannot tell which version this is.");
+    let finding = Finding::new("identity_unset", what, Mend::Advice(mend))
+        .evidence(format!("0 in the header, while {tool} keeps the version of the schema"))
+        .field("unset", unset)
+        .field("migration_table", tool)
+        .cost("A program that does not use that tool cannot tell which version this is.");
     log.find(finding);
 }
 

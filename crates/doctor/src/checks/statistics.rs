@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::{foreign_keys, indexes};
 use crate::figure::about;
 use crate::finding::{Finding, Mend};
 use crate::report::Log;
 use crate::schema::{Index, Origin, Table, quoted};
-use crate::subject::{Subject, Trouble};
+use crate::subject::Subject;
+use crate::trouble::Trouble;
 
 /// With fewer rows any plan is quick.
 const ROWS_MIN: f64 = 10_000.0;
@@ -40,7 +42,7 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
             _ => {}
         }
         for index in &table.indexes {
-            check_single(table, index, &known, log);
+            check_single(subject, table, index, &known, log)?;
         }
     }
     if !without.is_empty() {
@@ -56,7 +58,7 @@ fn matters(index: &Index) -> bool {
 }
 
 fn known(subject: &Subject) -> Result<Known, Trouble> {
-    if !subject.tables.iter().any(|table| table.name == "sqlite_stat1") {
+    if !subject.schema.tables.iter().any(|table| table.name == "sqlite_stat1") {
         return Ok(Known::new());
     }
     let sql = "SELECT idx, stat FROM sqlite_stat1 WHERE idx IS NOT NULL";
@@ -73,9 +75,12 @@ fn known(subject: &Subject) -> Result<Known, Trouble> {
 fn absent(tables: &[(&Table, f64)]) -> Finding {
     let names: Vec<&str> = tables.iter().map(|(table, _)| table.name.as_str()).collect();
     let what = format!("no statistics about the indexes of {}", names.join(", "));
-    let mut finding = Finding::new("statistics_absent", what, Mend::Sql("ANALYZE;".to_owned()))
-        .field("tables", names)
-        .cost("Where two indexes would do, the planner guesses; a wrong guess can cost a scan.");
+    let mut finding =
+        Finding::new("statistics_absent", what, Mend::Sql("PRAGMA optimize = 0x10002;".to_owned()))
+            .field("tables", names)
+            .cost(
+                "Where two indexes would do, the planner guesses; a wrong guess can cost a scan.",
+            );
     for (table, entries) in tables {
         let count = table.indexes.len();
         let rows = about(*entries);
@@ -101,15 +106,25 @@ fn stale(table: &Table, entries: f64, error: f64, rows: f64) -> Finding {
 }
 
 /// Every row has the same value, say the statistics.
-fn check_single(table: &Table, index: &Index, known: &Known, log: &mut Log) {
-    let Some((rows, Some(per_value))) = known.get(&index.name) else { return };
+fn check_single(
+    subject: &Subject,
+    table: &Table,
+    index: &Index,
+    known: &Known,
+    log: &mut Log,
+) -> Result<(), Trouble> {
+    let Some((rows, Some(per_value))) = known.get(&index.name) else { return Ok(()) };
     let is_single = *rows >= SINGLE_ROWS_MIN && per_value >= rows;
     if !is_single || index.columns.len() != 1 || index.is_partial || !matters(index) {
-        return;
+        return Ok(());
+    }
+    // A delete of the parent looks for children by it.
+    if foreign_keys::uses(subject, table, index)? {
+        return Ok(());
     }
     let column = index.columns_text();
     let what = format!("all rows of {} have the same {column}", table.name);
-    let mend = Mend::Sql(format!("DROP INDEX {};", quoted(&index.name)));
+    let mend = indexes::drop_index(subject, &index.name);
     let finding = Finding::new("index_single_value", what, mend)
         .evidence(format!(
             "sqlite_stat1 of {}: {} rows, {} of each value",
@@ -122,4 +137,5 @@ fn check_single(table: &Table, index: &Index, known: &Known, log: &mut Log) {
         .field("rows_in_statistics", *rows)
         .cost("It finds nothing that a scan would not; each write keeps it up to date.");
     log.find(finding);
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use doctor::{Finding, Options, Report, examine};
+use doctor::{Finding, Mend, Options, Report, Severity, Wanted, examine, fix, undo_fix};
 use engine::Encryption;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -26,6 +26,90 @@ impl Bed {
         let path = self.at(name);
         sql_on(&path, sql);
         path
+    }
+}
+
+/// A fault that a file can have by itself.
+pub(crate) struct Case {
+    pub(crate) code: &'static str,
+    /// Makes the file.
+    pub(crate) fault: fn(&Path),
+    /// Makes one as like it as can be, without the fault.
+    pub(crate) control: fn(&Path),
+    /// Asserts the evidence.
+    pub(crate) check: fn(&Finding),
+}
+
+impl Case {
+    /// The fault is found, its mend does what it says, and the control has no fault.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        let bed = Bed::new();
+        let (path, control) = (bed.at(self.code), bed.at(&format!("no-{}", self.code)));
+        (self.fault)(&path);
+        let finding = the(&report(&path), self.code);
+        assert!(!finding.what.is_empty() && !finding.evidence.is_empty(), "{finding:?}");
+        assert!(!finding.fields.is_empty(), "{finding:?}");
+        (self.check)(&finding);
+        self.check_fix(&path, &finding);
+        mend(&path, &finding.mend);
+        if !matches!(finding.mend, Mend::Advice(_)) {
+            let left = report(&path);
+            assert!(!codes(&left).contains(&self.code), "{}: {left:#?}", self.code);
+            assert!(left.integrity.is_complete, "{left:#?}");
+        }
+
+        (self.control)(&control);
+        let report = report(&control);
+        assert!(!codes(&report).contains(&self.code), "{}: {report:#?}", self.code);
+        let gravest = report.severity();
+        assert!(gravest < Some(Severity::Error), "{}: {report:#?}", self.code);
+        assert!(report.integrity.is_complete, "{report:#?}");
+    }
+}
+
+impl Case {
+    /// `fix` does the same, and can be taken back.
+    #[track_caller]
+    fn check_fix(&self, path: &Path, finding: &Finding) {
+        let options = Options::default();
+        let wanted = Wanted::Code(self.code.to_owned());
+        let fix = |is_dry_run| fix(path, &Encryption::None, &options, &wanted, is_dry_run);
+        let before = std::fs::read(path).unwrap();
+        if finding.fix.is_none() {
+            assert_eq!(fix(false).unwrap_err().code(), "not_fixable", "{}", self.code);
+            return;
+        }
+        let dry = fix(true).unwrap();
+        assert!(dry.is_rehearsed && !dry.is_done && dry.undo.is_none(), "{dry:#?}");
+        assert!(std::fs::read(path).unwrap() == before, "{}", self.code);
+
+        let fixed = fix(false).unwrap();
+        assert!(fixed.is_done && !codes(&fixed.report).contains(&self.code), "{fixed:#?}");
+        assert_eq!(fixed.bytes_after, dry.bytes_after, "{}", self.code);
+        assert!(undo_fix(path).unwrap() == fixed.undo.unwrap());
+        assert!(std::fs::read(path).unwrap() == before, "{}", self.code);
+        assert_eq!(undo_fix(path).unwrap_err().code(), "no_undo");
+    }
+}
+
+/// Does what a finding says, if that can be executed. Then the file is whole, and its views work.
+#[track_caller]
+pub(crate) fn mend(path: &Path, mend: &Mend) {
+    match mend {
+        Mend::Advice(_) => return,
+        Mend::Sql(sql) => sql_on(path, sql),
+        Mend::Shell(line) => {
+            let done = Command::new("sh").args(["-ec", line]).output().unwrap();
+            assert!(done.status.success(), "{line}: {done:?}");
+        }
+    }
+    let db = Connection::open(path).unwrap();
+    let integrity: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(integrity, "ok", "{mend:?}");
+    let mut views = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").unwrap();
+    for view in views.query_map([], |row| row.get::<_, String>(0)).unwrap() {
+        db.prepare(&format!("SELECT * FROM \"{}\"", view.unwrap())).unwrap();
     }
 }
 

@@ -90,3 +90,27 @@ fn a_wrong_key_is_told_as_such() {
     let error = examine(&plain, &key(), &Options::default()).unwrap_err();
     assert_eq!(error.code(), "wrong_key");
 }
+
+/// A shell without the key would take the journal for void, delete it, and leave half a
+/// transaction.
+#[test]
+fn no_mend_of_an_encrypted_file_opens_it_without_its_key() {
+    let bed = Bed::new();
+    let (live, path) = (bed.at("live.db"), bed.at("a.db"));
+    make(&live, &key());
+    let profile = Profile::by_name("server").unwrap();
+    let (db, _) = open_connection(&live, &key(), profile, false, true).unwrap();
+    db.execute_batch(
+        "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 2; BEGIN; UPDATE t SET x = x || '!'",
+    )
+    .unwrap();
+    std::fs::copy(&live, &path).unwrap();
+    std::fs::copy(bed.at("live.db-journal"), bed.at("a.db-journal")).unwrap();
+    let found = report(&path, &key());
+    assert!(found.integrity.is_complete, "{found:#?}");
+    let finding = the(&found, "hot_journal");
+    for finding in &found.findings {
+        assert!(!matches!(finding.mend, doctor::Mend::Shell(_)), "{finding:?}");
+    }
+    assert!(finding.mend.to_string().contains("lacks the key"), "{finding:?}");
+}

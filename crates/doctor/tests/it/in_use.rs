@@ -1,10 +1,11 @@
 //! Files that other processes have open, and what they keep each other from.
 
 use std::fs;
+use std::process::Command;
 
 use doctor::Severity;
 
-use crate::bed::{Bed, Shell, codes, report, the};
+use crate::bed::{Bed, Shell, codes, mend, report, the};
 
 /// 20 MB in a table `t`.
 const ROWS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
@@ -51,7 +52,9 @@ fn a_reader_that_stays_is_named_where_it_holds_writers_up() {
 fn a_file_that_is_written_now_says_who_and_skips_the_rest() {
     let bed = Bed::new();
     let path = bed.make("a.db", "CREATE TABLE t (x)");
-    let _shell = Shell::start(&path, "BEGIN EXCLUSIVE;");
+    // More pages than the cache holds: they are written before the commit.
+    let sql = format!("PRAGMA cache_size = 2; BEGIN; {ROWS}");
+    let _shell = Shell::start(&path, &sql);
     let report = report(&path);
     assert_eq!(codes(&report)[0], "database_locked");
     assert!(report.skipped.iter().any(|skipped| skipped.why.contains("locked")), "{report:#?}");
@@ -115,9 +118,52 @@ fn what_a_killed_process_left_is_found() {
     let found = report(&path);
     let finding = the(&found, "hot_journal");
     assert_eq!(finding.severity, Severity::Error);
-    assert!(found.skipped.iter().any(|skipped| skipped.why.contains("rolled back")), "{found:#?}");
-    // It was not rolled back by us.
+    // The content is looked at as it will be, and not rolled back by us.
+    assert!(found.skipped.is_empty() && found.integrity.is_complete, "{found:#?}");
+    assert!(finding.evidence.iter().any(|it| it.contains("tried in memory")), "{finding:?}");
     assert!(fs::metadata(bed.at("journal.db-journal")).unwrap().len() > 1_000_000);
+    mend(&path, &finding.mend);
+    assert!(!codes(&report(&path)).contains(&"hot_journal"));
+}
+
+/// As browsers have their files: nothing is wrong, and nobody is to be ended.
+#[test]
+fn a_program_that_keeps_its_file_for_itself_is_no_fault() {
+    let bed = Bed::new();
+    for journal in ["DELETE", "TRUNCATE", "WAL"] {
+        let sql = format!("PRAGMA journal_mode = {journal}; CREATE TABLE t (x)");
+        let path = bed.make(journal, &sql);
+        let sql = format!(
+            "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = {journal};
+             INSERT INTO t VALUES (1);"
+        );
+        let shell = Shell::start(&path, &sql);
+        let report = report(&path);
+        let finding = the(&report, "exclusive_mode");
+        assert_eq!(finding.fields["process"]["pid"], shell.pid(), "{finding:?}");
+        assert_eq!(report.severity(), Some(Severity::Info), "{report:#?}");
+        // With a WAL, it is seen as it would be recovered.
+        assert_eq!(report.integrity.is_complete, journal == "WAL", "{report:#?}");
+    }
+}
+
+#[test]
+fn a_wal_that_was_deleted_under_its_program_is_saved() {
+    let bed = Bed::new();
+    let path = bed.make("a b.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let shell = Shell::start(&path, "INSERT INTO t VALUES (1), (2);");
+    for suffix in ["-wal", "-shm"] {
+        fs::remove_file(bed.at(&format!("a b.db{suffix}"))).unwrap();
+        let report = report(&path);
+        let finding = the(&report, "wal_deleted");
+        assert_eq!(finding.fields["process"]["pid"], shell.pid(), "{finding:?}");
+        assert!(!codes(&report).contains(&"database_locked"), "{report:#?}");
+        let line = finding.mend.to_string();
+        assert!(Command::new("sh").args(["-ec", &line]).status().unwrap().success(), "{line}");
+        let db = rusqlite::Connection::open(bed.at("a b.db.rescued")).unwrap();
+        let count: i64 = db.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 2);
+    }
 }
 
 #[test]

@@ -3,9 +3,17 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bed;
+mod connection;
 mod encrypted;
+mod expert;
 mod findings;
+mod fixes;
 mod in_use;
+mod integrity;
+mod load;
+mod profiles;
 mod queries;
+mod recover;
 mod refused;
 mod untouched;
+mod watch;

@@ -56,6 +56,48 @@ fn the_index_that_the_planner_would_take_is_proposed() {
     );
 }
 
+/// A generated column, an expression, a LIKE, an order that goes both ways.
+#[test]
+fn an_index_has_the_shape_of_its_query() {
+    let bed = Bed::new();
+    let path = bed.make(
+        "a.db",
+        "CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, at INTEGER, data TEXT,
+                            kind AS (json_extract(data, '$.kind')));
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+         INSERT INTO item (title, at, data)
+         SELECT 'Title ' || (i * 7919 % 20011), i * 31 % 1009,
+                json_object('kind', 'k' || (i % 97), 'n', i) FROM n",
+    );
+    for (query, expected) in [
+        ("SELECT * FROM item WHERE kind = 'k3'", "item_kind ON item (kind)"),
+        (
+            "SELECT * FROM item WHERE title LIKE 'title 12%'",
+            "item_title ON item (title COLLATE NOCASE)",
+        ),
+        (
+            "SELECT * FROM item i WHERE lower(i.title) = 'title 7'",
+            "item_lower ON item (lower(title))",
+        ),
+        (
+            "SELECT * FROM item WHERE json_extract(data, '$.n') = 7",
+            "item_json_extract ON item (json_extract(data, '$.n'))",
+        ),
+        (
+            "SELECT * FROM item ORDER BY at DESC, title LIMIT 10",
+            "item_at_title ON item (at DESC, title)",
+        ),
+    ] {
+        let found = report(&path, query);
+        let finding = the(&found, "query_index_missing");
+        assert_eq!(finding.mend, Mend::Sql(format!("CREATE INDEX {expected};")), "{query}");
+        // Tried on the file, which has no such index afterwards.
+        let number = |name: &str| finding.fields[name].as_f64().unwrap();
+        assert!(number("steps_after") < number("steps_before") / 5.0, "{finding:?}");
+        assert!(number("index_bytes") > 100_000.0, "{finding:?}");
+    }
+}
+
 #[test]
 fn blobs_and_texts_that_are_none_are_no_trouble() {
     let bed = Bed::new();

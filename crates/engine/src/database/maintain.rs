@@ -127,7 +127,7 @@ impl Database {
         prepared
     }
 
-    fn finish_compaction(
+    pub(super) fn finish_compaction(
         &self,
         copy: Copy,
         seen: Seen,
@@ -196,7 +196,7 @@ impl Database {
         Ok(db)
     }
 
-    fn means(&self, db: &Connection) -> Result<Means> {
+    pub(super) fn means(&self, db: &Connection) -> Result<Means> {
         const INCREMENTAL: &str = "2";
         let read = |name| profile::read(db, name).map_err(sqlite(name));
         Ok(Means {
@@ -294,7 +294,7 @@ impl Drop for HeldReaders<'_> {
 }
 
 /// Another connection was faster, or wants the connection's place.
-fn is_way_given(error: &Error) -> bool {
+pub(super) fn is_way_given(error: &Error) -> bool {
     match error {
         Error::Busy => true,
         Error::Sqlite { source, .. } => matches!(

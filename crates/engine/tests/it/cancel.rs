@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::process::Command;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
@@ -58,16 +57,20 @@ fn start(runtime: Option<&Runtime>) -> (Fixture, Arc<Database>) {
 /// Transfers with ids from 1, by many tasks and threads.
 struct Load {
     database: Arc<Database>,
-    next_id: AtomicI64,
+    /// Held from the choice of an id until its transaction is in the queue: a task of a runtime
+    /// that was shut down in the background may stand between the two.
+    next_id: Mutex<i64>,
 }
 
 impl Load {
     fn new(database: &Arc<Database>) -> Arc<Self> {
-        Arc::new(Self { database: Arc::clone(database), next_id: AtomicI64::new(1) })
+        Arc::new(Self { database: Arc::clone(database), next_id: Mutex::new(1) })
     }
 
     fn submit(&self, random: &mut StdRng) -> (i64, Pending<i64, Error>) {
-        let id = self.next_id.fetch_add(1, Ordering::SeqCst);
+        let mut next_id = self.next_id.lock().unwrap();
+        let id = *next_id;
+        *next_id += 1;
         let durability = if random.random() { Durability::Os } else { Durability::Disk };
         (id, Transfer::random(id, random).submit(&self.database, durability))
     }
@@ -120,11 +123,11 @@ impl Load {
 
     /// All of them are stored, wholly.
     fn check_stored(&self) {
+        let next_id = self.next_id.lock().unwrap();
         // The queue is first in, first out.
         self.database.write(Durability::Os, |_| Ok::<_, Error>(())).wait().unwrap();
         let stored = self.database.read(|db| Ok::<_, Error>(bank::check(db))).unwrap();
-        let submitted = 1..self.next_id.load(Ordering::SeqCst);
-        assert_eq!(stored, submitted.collect::<BTreeSet<_>>());
+        assert_eq!(stored, (1..*next_id).collect::<BTreeSet<_>>());
     }
 }
 

@@ -14,6 +14,7 @@ mod load;
 mod maintenance;
 mod migrations;
 mod open;
+mod overlay;
 mod plaintext;
 mod seed;
 mod snapshots;

@@ -41,6 +41,16 @@ where
 }
 
 #[test]
+fn erasures_agree_too() {
+    let Message { timestamp, content } = message(5, b"hello");
+    let erasure = Erasure { timestamp, content, hash: fingerprint().digest };
+    check("Erasure", &erasure);
+    let key_id = Bytes::from_static(b"8 bytes.");
+    let request = EraseRequest { erasures: vec![erasure], password: "x".to_owned(), key_id };
+    check("EraseRequest", &request);
+}
+
+#[test]
 fn rust_types_json_and_the_proto_file_agree() {
     let text = || "x".to_owned();
     let messages = vec![message(5, b"hello"), message(6, b"\0\xff")];

@@ -221,3 +221,19 @@ fn a_clone_has_the_same_declaration() {
     assert_eq!((report.adopted.len(), report.sent), (2, 0), "{report:?}");
     assert_eq!(shape(&ada.app), shape(&clone.app));
 }
+
+#[test]
+fn a_clone_says_which_views_and_triggers_it_has_not() {
+    let mut server = MemoryServer::default();
+    let schema = "
+        CREATE TABLE note (id INTEGER PRIMARY KEY, text, done);
+        CREATE TABLE log (id INTEGER PRIMARY KEY, what);
+        CREATE VIEW open AS SELECT * FROM note JOIN log USING (id) WHERE NOT done;
+        CREATE TRIGGER note_log AFTER INSERT ON note BEGIN SELECT 1; END;";
+    let device = Device::tracked(schema, &mut server);
+    device.sync(&mut server);
+    let clone = fresh_clone(&mut server);
+    let report = clone.sync(&mut server);
+    assert_eq!(report.left_out, ["trigger note_log", "view open"], "each once");
+    assert_eq!(clone.sync(&mut server).left_out, Vec::<String>::new(), "and once only");
+}

@@ -10,7 +10,7 @@ use std::fs;
 use bytes::Bytes;
 use crdt::{
     Action, Cell, Change, Collation, ColumnDeclaration, Declaration, DefaultValue,
-    IndexDeclaration, Large, Message, Node, Reference, Timestamp, Value,
+    IndexDeclaration, Large, LeftOut, Message, Node, Reference, Timestamp, Value,
 };
 use serde_json::json;
 
@@ -209,6 +209,9 @@ impl Dice {
             on_update: Action::SetNull,
         });
         let references = references.collect();
+        let left_out = (0..self.roll(3))
+            .map(|_| LeftOut { is_view: self.roll(2) == 0, name: self.piece() })
+            .collect();
         Declaration {
             columns,
             key,
@@ -216,13 +219,15 @@ impl Dice {
             is_strict: self.roll(4) == 0,
             is_without_rowid: self.roll(4) == 0,
             is_partial: false,
+            left_out,
             indexes,
             references,
         }
     }
 
     fn value(&mut self) -> Value {
-        match self.roll(14) {
+        match self.roll(15) {
+            14 => Value::Erased,
             12 => Value::text(&[0xff, b'a'][..self.roll(3)]),
             // Its part may be there, or never be.
             13 => {
@@ -257,6 +262,9 @@ impl Dice {
     }
 
     fn change(&mut self) -> Change {
+        if self.roll(24) == 0 {
+            return Change::Erased;
+        }
         if self.roll(12) == 0 {
             return Change::Part { bytes: vec![u8::try_from(self.roll(3)).unwrap(); 9] };
         }

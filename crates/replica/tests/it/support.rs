@@ -102,8 +102,12 @@ impl Device {
 
     pub(crate) fn texts(&self, sql: &str) -> Vec<String> {
         let mut statement = self.app.prepare(sql).unwrap();
-        let rows = statement.query_map([], |row| row.get(0)).unwrap();
-        rows.map(Result::unwrap).collect::<Vec<String>>()
+        // Other devices may have made TEXT of any bytes.
+        let text = |row: &rusqlite::Row<'_>| {
+            Ok(String::from_utf8_lossy(row.get_ref(0)?.as_bytes()?).into_owned())
+        };
+        let rows = statement.query_map([], text).unwrap();
+        rows.map(Result::unwrap).collect()
     }
 }
 

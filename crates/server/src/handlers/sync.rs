@@ -98,14 +98,17 @@ async fn push(
     let Device { session, vault, .. } = &device;
     let stored = vault.store(batch, app.quota(session), Some(seen)).await?;
     encryption::check_after(&app, &device, form).await?;
-    let Stored { stored, known, after } = stored;
-    app.metrics.pushed(stored, known);
-    if stored > 0 {
-        app.listeners.stored(ListenedSet::of(session), after);
+    app.metrics.pushed(stored.stored, stored.known);
+    if stored.stored > 0 {
+        app.listeners.stored(ListenedSet::of(session), stored.after);
     }
+    Ok(Reply::ok(encoding, &to_answer(&stored, now_ms)))
+}
+
+pub(super) fn to_answer(stored: &Stored, now_ms: u64) -> PushResponse {
+    let Stored { stored, known, after } = *stored;
     let fingerprint = Some(after.fingerprint.into());
-    let response = PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms };
-    Ok(Reply::ok(encoding, &response))
+    PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms }
 }
 
 /// Everything that takes the processor's time, not the disk's.
@@ -126,7 +129,7 @@ fn check_unsent(unsent: Option<u64>) -> Result<(), Refusal> {
     Err(Refusal::new(ErrorCode::Malformed, format!("unsent is at most {UNSENT_COUNT_MAX}")))
 }
 
-fn check(message: Message) -> Result<crdt::Message, Refusal> {
+pub(super) fn check(message: Message) -> Result<crdt::Message, Refusal> {
     let message = crdt::Message::try_from(message).ok();
     let message = message.filter(|message| message.timestamp != Timestamp::ZERO);
     message.ok_or_else(|| Refusal::of(ErrorCode::InvalidTimestamp))

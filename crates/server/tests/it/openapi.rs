@@ -25,6 +25,7 @@ const CALLS: &[(&str, &str)] = &[
     ("GET", "/v1/sync/events"),
     ("GET", "/v1/sync/full"),
     ("POST", "/v1/sync/encrypt"),
+    ("POST", "/v1/sync/erase"),
     ("POST", "/v1/sync/reconcile"),
     ("POST", "/v1/accounts"),
     ("PUT", "/v1/accounts/password"),

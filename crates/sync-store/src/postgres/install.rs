@@ -13,7 +13,7 @@ const GATEWAY: &str = include_str!("schema/gateway.sql");
 const READ: &str = include_str!("schema/read.sql");
 
 /// Raised with every change of the files in `schema/`.
-const VERSION: i32 = 4;
+const VERSION: i32 = 5;
 
 /// Names the lock that installers take: "warren" as bytes.
 const LOCK: i64 = 0x7761_7272_656e;
@@ -104,6 +104,7 @@ mod tests {
             "store",
             "rebuild",
             "mend",
+            "erase",
             "remove",
             "add_client",
             "remove_clients",

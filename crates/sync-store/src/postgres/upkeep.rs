@@ -4,18 +4,21 @@
 //! the contents only we can tell, who have the key. So it goes through all of them, a page at a
 //! time, and needs no moment at which nobody stores.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crdt::{Fingerprint, Timestamp, Window};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use crate::batch::Batch;
 use crate::error::Result;
-use crate::postgres::rows::{halves, hash_of, state, timestamp};
+use crate::postgres::columns::Columns;
+use crate::postgres::pool::Parameter;
+use crate::postgres::rows::{bigint, halves, hash_of, state, stored_error, timestamp};
 use crate::postgres::sealed::Keys;
 use crate::postgres::{PostgresStore, blocking, slices};
-use crate::store::Verification;
+use crate::store::{Erasure, Quota, Stored, Verification};
 
 /// Messages, and bytes of their contents, that are looked at in one call.
 const SCAN_COUNT_MAX: i32 = 10_000;
@@ -73,6 +76,35 @@ pub(super) async fn rebuild(store: &PostgresStore) -> Result<()> {
     ];
     let sql = "SELECT warren.mend($1, $2, $3, $4, $5, $6)";
     store.postgres.all(sql, &parameters).await.map(drop)
+}
+
+pub(super) async fn erase(
+    store: &PostgresStore,
+    erasures: Vec<Erasure>,
+    quota: Quota,
+) -> Result<Stored> {
+    let count = erasures.len() as u64;
+    let (hashes, messages): (Vec<_>, Vec<_>) = erasures
+        .into_iter()
+        .map(|Erasure { message, hash }| ((message.timestamp, hash), message))
+        .unzip();
+    let hashes: BTreeMap<_, _> = hashes.into_iter().collect();
+    let batch = Batch::new(messages)?;
+    let (old_highs, old_lows): (Vec<_>, Vec<_>) =
+        batch.timestamps().map(|timestamp| halves(hashes[&timestamp])).unzip();
+    let keys = Arc::clone(&store.keys);
+    let seal = move || Columns::new(&batch.entries.iter().collect::<Vec<_>>(), &keys);
+    let columns = blocking(seal).await?;
+    let bytes_max = bigint(quota.bytes_max);
+    let rest: [Parameter<'_>; 3] =
+        [(&old_highs, Type::INT8_ARRAY), (&old_lows, Type::INT8_ARRAY), (&bytes_max, Type::INT8)];
+    let parameters = [&[store.vault()], &columns.parameters()[..], &rest].concat();
+    let sql = "SELECT * FROM warren.erase($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let limits = (quota.messages_max, quota.bytes_max);
+    let erased = store.postgres.one(sql, &parameters).await;
+    let row = erased.map_err(|error| stored_error(error, limits))?;
+    let stored = row.try_get::<_, i64>(0)?.cast_unsigned();
+    Ok(Stored { stored, known: count - stored, after: state(&row, 1)? })
 }
 
 /// Opens every content and compares it with what is recorded.

@@ -59,7 +59,7 @@ pub(super) fn add(
     Ok(after)
 }
 
-fn check(after: State, quota: Quota) -> Result<()> {
+pub(super) fn check(after: State, quota: Quota) -> Result<()> {
     let (messages, bytes) = (after.fingerprint.count, after.bytes);
     for (what, limit, wanted) in
         [("messages", quota.messages_max, messages), ("bytes", quota.bytes_max, bytes)]

@@ -51,6 +51,20 @@ pub(super) fn add(
     Ok(())
 }
 
+/// One message of a window has another hash.
+pub(super) fn replace(
+    db: &Connection,
+    window: Window,
+    old: Fingerprint,
+    new: Fingerprint,
+) -> Result<()> {
+    let sql = "SELECT count, digest FROM node WHERE window = ?1";
+    let mut sum = db.prepare_cached(sql)?.query_row([window.0], |row| fingerprint(row, 0))?;
+    sum -= old;
+    sum += new;
+    write(db, window, sum)
+}
+
 fn write(db: &Connection, window: Window, sum: Fingerprint) -> Result<()> {
     let sql = "INSERT INTO node VALUES (?1, ?2, ?3)
                ON CONFLICT (window) DO UPDATE SET count = excluded.count, digest = excluded.digest";

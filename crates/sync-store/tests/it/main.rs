@@ -9,6 +9,7 @@
 mod bed;
 mod clients;
 mod compare;
+mod erasures;
 mod files;
 mod gateway;
 mod gateway_in_postgres;
@@ -60,6 +61,10 @@ macro_rules! suite {
                 a_pull_is_noted,
                 a_client_says_who_it_is_and_what_it_has_to_send,
                 who_is_not_registered_is_not_noted,
+            ],
+            erasures: [
+                erased_contents_are_gone_and_the_sums_follow,
+                what_is_not_as_it_was_taken_for_is_left,
             ],
             compare: [
                 windows_add_up_to_the_state,

@@ -2,39 +2,76 @@
  * Comma-separated values as RFC 4180 has them: reading and writing, no meaning of columns.
  *
  * - Fields are quoted with `"`, a quote inside is doubled, and quoted fields may hold line ends.
- * - Also read: `;` or a tab between the fields (spreadsheets write these in some countries), a byte
- *   order mark, line ends of any kind. Empty lines are no records.
+ * - Also read: `;` or a tab between the fields (spreadsheets write these in some countries; Excel's
+ *   first line `sep=;` names it), a byte order mark, line ends of any kind. Empty lines are no
+ *   records.
+ * - A quote that is never closed is an error, not a field that holds the rest of the file.
  * - What {@link formatCsv} writes, {@link parseCsv} reads back as it was.
  */
+import { UnreadableFile } from "./import/unreadable.js";
 
 const SEPARATORS = [",", ";", "\t"] as const;
 
+export interface CsvRecord {
+  /** Where it begins; the first line is 1. */
+  readonly line: number;
+  readonly fields: readonly string[];
+}
+
 /** All records, the header among them; each has as many fields as its line has. */
-export function parseCsv(text: string): string[][] {
-  const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
-  const separator = separatorOf(source);
-  const records: string[][] = [];
-  let record: string[] = [];
+export function parseCsv(text: string): CsvRecord[] {
+  const { source, separator, firstLine } = begin(text);
+  const records: CsvRecord[] = [];
+  let fields: string[] = [];
   let at = 0;
   let start = 0;
+  let line = firstLine;
   while (at < source.length) {
     const field = readField(source, at, separator);
-    record.push(field.value);
+    if (field === undefined) {
+      throw new UnreadableFile({ kind: "openQuote", line: line + lineEnds(source, start, at) });
+    }
+    fields.push(field.value);
     at = field.end;
     if (source[at] === separator) {
       at += 1;
       // A separator at the very end still has an empty field after it.
       if (at < source.length) continue;
-      record.push("");
+      fields.push("");
     }
     if (source[at] === "\r" && source[at + 1] === "\n") at += 1;
     at += 1;
     // An empty line is none; one empty field in quotes is.
-    if (record.length > 1 || record[0] !== "" || source[start] === '"') records.push(record);
-    record = [];
+    if (fields.length > 1 || fields[0] !== "" || source[start] === '"') {
+      records.push({ line, fields });
+    }
+    fields = [];
+    line += lineEnds(source, start, at);
     start = at;
   }
   return records;
+}
+
+interface Beginning {
+  readonly source: string;
+  readonly separator: string;
+  readonly firstLine: number;
+}
+
+function begin(text: string): Beginning {
+  const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  const named = /^sep=([,;\t])(?:\r\n|\n|\r)/i.exec(source);
+  if (named?.[1] === undefined) return { source, separator: separatorOf(source), firstLine: 1 };
+  return { source: source.slice(named[0].length), separator: named[1], firstLine: 2 };
+}
+
+function lineEnds(source: string, start: number, end: number): number {
+  let count = 0;
+  for (let at = start; at < end; at += 1) {
+    const char = source[at];
+    if (char === "\n" || (char === "\r" && source[at + 1] !== "\n")) count += 1;
+  }
+  return count;
 }
 
 interface Field {
@@ -43,7 +80,8 @@ interface Field {
   readonly end: number;
 }
 
-function readField(source: string, start: number, separator: string): Field {
+/** `undefined` if its quote is not closed. */
+function readField(source: string, start: number, separator: string): Field | undefined {
   if (source[start] !== '"') {
     const end = plainEnd(source, start, separator);
     return { value: source.slice(start, end), end };
@@ -52,13 +90,15 @@ function readField(source: string, start: number, separator: string): Field {
   let at = start + 1;
   for (;;) {
     const quote = source.indexOf('"', at);
-    // An opening quote that is never closed takes the rest of the file.
-    if (quote < 0) return { value: value + source.slice(at), end: source.length };
+    if (quote < 0) return undefined;
     value += source.slice(at, quote);
     if (source[quote + 1] !== '"') {
-      // What follows the closing quote before the separator belongs to the field, as written.
       const end = plainEnd(source, quote + 1, separator);
-      return { value: value + source.slice(quote + 1, end), end };
+      const rest = source.slice(quote + 1, end);
+      // The quote that opens another field lines further down closes this one by mistake.
+      if (rest.trim() !== "" && /[\r\n]/.test(value)) return undefined;
+      // What follows the closing quote before the separator belongs to the field, as written.
+      return { value: value + rest, end };
     }
     value += '"';
     at = quote + 2;
@@ -101,6 +141,9 @@ export function formatCsv(records: Iterable<readonly string[]>): string {
   return text;
 }
 
+/** Also what would be taken for something else at the beginning of a file. */
+const QUOTED = /[",;\t\r\n]|^\uFEFF|^sep=/i;
+
 function quoted(field: string): string {
-  return /[",;\t\r\n]|^\uFEFF/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+  return QUOTED.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }

@@ -2,6 +2,7 @@
  * Days as `YYYY-MM-DD`, the way the database has them: no time, no zone, ordered as texts.
  *
  * Nothing here reads the clock; "today" is an argument.
+ * How people write days → `import/day-text.ts`.
  */
 
 export type Day = string;
@@ -65,19 +66,16 @@ export function describeAgo(timeMs: number, nowMs: number): string {
   return days === 1 ? "yesterday" : `${days} days ago`;
 }
 
-/**
- * What people and spreadsheets write as a day, or `undefined`: `2027-03-12` (also with a time after
- * it), `12.03.2027`, and `3/12/2027`, where the month comes first unless it cannot be one.
- */
-export function parseDay(text: string): Day | undefined {
-  const iso = /^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ].*)?\s*$/.exec(text);
-  if (iso) return valid(iso[1], iso[2], iso[3]);
-  const dotted = /^\s*(\d{1,2})\.(\d{1,2})\.(\d{4})\s*$/.exec(text);
-  if (dotted) return valid(dotted[3], dotted[2], dotted[1]);
-  const slashed = /^\s*(\d{1,2})\/(\d{1,2})\/(\d{4})\s*$/.exec(text);
-  if (!slashed) return undefined;
-  const [, first, second, year] = slashed;
-  return valid(year, first, second) ?? valid(year, second, first);
+/** `undefined` if the calendar has no such day: 31 February is not the 3rd of March. */
+export function dayFrom(year: number, month: number, day: number): Day | undefined {
+  const wanted = format(year, month, day);
+  return wanted === dayAt(timeOf(wanted)) ? wanted : undefined;
+}
+
+/** Noon of this day on this device's clock. */
+export function noonOf(day: Day): Date {
+  const [year = 0, month = 1, date = 1] = day.split("-").map(Number);
+  return new Date(year, month - 1, date, 12);
 }
 
 const DAY_MS = 86_400_000;
@@ -94,10 +92,4 @@ function dayAt(time: number): Day {
 function format(year: number, month: number, day: number): Day {
   const two = (value: number): string => String(value).padStart(2, "0");
   return `${String(year).padStart(4, "0")}-${two(month)}-${two(day)}`;
-}
-
-function valid(year = "", month = "", day = ""): Day | undefined {
-  const wanted = format(Number(year), Number(month), Number(day));
-  // 31 February is not the 3rd of March.
-  return wanted === dayAt(timeOf(wanted)) ? wanted : undefined;
 }

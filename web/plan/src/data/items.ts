@@ -7,7 +7,7 @@
  */
 import type { Database, SqlValue } from "@warren/client";
 import type { Day } from "./dates.js";
-import { place, positionBefore, type Placed } from "./order.js";
+import { place, positionBefore, positionsBefore, type Placed } from "./order.js";
 import type { Item } from "./schema.js";
 import type { Statement, Step } from "./undo.js";
 
@@ -23,15 +23,21 @@ const COLUMNS = [
 ] as const;
 
 const INSERT = `INSERT INTO item(${COLUMNS.join(", ")})
-  VALUES (${COLUMNS.map(() => "?").join(", ")})
-  ON CONFLICT(id) DO UPDATE SET list_id = excluded.list_id, title = excluded.title,
+  VALUES (${COLUMNS.map(() => "?").join(", ")}) ON CONFLICT(id) DO `;
+
+const UPDATE = `UPDATE SET list_id = excluded.list_id, title = excluded.title,
     note = excluded.note, due = excluded.due, done_ms = excluded.done_ms,
     position = excluded.position`;
 
 const DELETE = "DELETE FROM item WHERE id = ?";
 
-export function insertItems(items: readonly Item[]): Statement {
-  return { sql: INSERT, rows: items.map((item) => COLUMNS.map((column) => item[column])) };
+/** `keep`: those that are there stay as they are. */
+export function insertItems(
+  items: readonly Item[],
+  known: "replace" | "keep" = "replace",
+): Statement {
+  const sql = INSERT + (known === "keep" ? "NOTHING" : UPDATE);
+  return { sql, rows: items.map((item) => COLUMNS.map((column) => item[column])) };
 }
 
 export function deleteItems(ids: readonly string[]): Statement {
@@ -43,33 +49,33 @@ export async function itemById(db: Database, id: string): Promise<Item | undefin
   return item;
 }
 
-export interface NewItem {
-  readonly id: string;
-  readonly title: string;
+export interface NewItems {
+  /** In their order. */
+  readonly items: readonly { readonly id: string; readonly title: string }[];
   readonly listId: string;
   readonly due: Day | null;
   readonly createdMs: number;
 }
 
-/** A new item stands first in its list. */
-export async function addItem(db: Database, added: NewItem): Promise<Step> {
+/** New items stand first in their list. */
+export async function addItems(db: Database, added: NewItems): Promise<Step> {
   const [first] = await db.sql<{ position: string }>`
     SELECT position FROM item WHERE list_id = ${added.listId} AND done_ms IS NULL
     ORDER BY position, id LIMIT 1`;
-  const item: Item = {
-    id: added.id,
-    list_id: added.listId,
-    title: added.title,
-    note: "",
-    due: added.due,
-    done_ms: null,
-    position: positionBefore(first?.position),
-    created_ms: added.createdMs,
-  };
+  const positions = positionsBefore(first?.position, added.items.length);
+  const items = added.items.map(({ id, title }, index): Item => {
+    const position = positions[index] as string;
+    const { listId: list_id, due, createdMs: created_ms } = added;
+    return { id, list_id, title, note: "", due, done_ms: null, position, created_ms };
+  });
+  const [only] = items;
   return {
-    label: `Added ${quote(item.title)}`,
-    apply: [insertItems([item])],
-    revert: [deleteItems([item.id])],
+    label:
+      items.length === 1 && only !== undefined
+        ? `Added ${quote(only.title)}`
+        : `Added ${items.length.toLocaleString("en")} items`,
+    apply: [insertItems(items)],
+    revert: [deleteItems(items.map((item) => item.id))],
   };
 }
 

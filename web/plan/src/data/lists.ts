@@ -26,10 +26,16 @@ export function colourOf(list: { readonly colour: string | null } | undefined): 
 }
 
 const INSERT = `INSERT INTO list(id, name, colour, position, created_ms) VALUES (?, ?, ?, ?, ?)
-  ON CONFLICT(id) DO UPDATE SET name = excluded.name, colour = excluded.colour,
+  ON CONFLICT(id) DO `;
+
+const UPDATE = `UPDATE SET name = excluded.name, colour = excluded.colour,
     position = excluded.position`;
 
-export function insertLists(lists: readonly List[]): Statement {
+/** `keep`: those that are there stay as they are. */
+export function insertLists(
+  lists: readonly List[],
+  known: "replace" | "keep" = "replace",
+): Statement {
   const rows = lists.map((list) => [
     list.id,
     list.name,
@@ -37,7 +43,7 @@ export function insertLists(lists: readonly List[]): Statement {
     list.position,
     list.created_ms,
   ]);
-  return { sql: INSERT, rows };
+  return { sql: INSERT + (known === "keep" ? "NOTHING" : UPDATE), rows };
 }
 
 export function deleteLists(ids: readonly string[]): Statement {

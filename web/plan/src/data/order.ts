@@ -45,6 +45,11 @@ export function positionBefore(first: string | undefined): string {
   return generateKeyBetween(null, first ?? null);
 }
 
+/** As many positions before the first one as are wanted, in order. */
+export function positionsBefore(first: string | undefined, count: number): string[] {
+  return generateNKeysBetween(null, first ?? null, count);
+}
+
 /** As many positions after the last one as are wanted, in order. */
 export function positionsAfter(last: string | undefined, count: number): string[] {
   return generateNKeysBetween(last ?? null, null, count);

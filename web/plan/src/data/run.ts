@@ -7,6 +7,8 @@ import type { Statement } from "./undo.js";
 export async function runStatements(db: Database, statements: readonly Statement[]): Promise<void> {
   const wanted = statements.filter((statement) => statement.rows.length > 0);
   if (wanted.length === 0) return;
+  // So that what is deleted is found under "Recently deleted", also if it was never synced.
+  if (wanted.some(({ sql }) => sql.startsWith("DELETE"))) await db.record();
   await db.transaction(async (tx) => {
     for (const statement of wanted) await tx.executeMany(statement.sql, statement.rows);
   });

@@ -1,7 +1,7 @@
 /**
  * The Plan's tables: lists, and the items in them.
  *
- * - Both tables sync; the indexes belong to this device.
+ * - Both tables sync; the indexes belong to this device, and so do drafts (`drafts.ts`).
  * - `position` orders by (position, id), see `order.ts`. `due` is a day (`dates.ts`).
  * - An item's list may be gone: another device deleted it. Such items are under "No list".
  */
@@ -34,6 +34,14 @@ export const SCHEMA: readonly string[] = [
    CREATE INDEX item_new ON item(created_ms DESC, position, id) WHERE done_ms IS NULL;
    CREATE INDEX item_done ON item(done_ms DESC, id) WHERE done_ms IS NOT NULL;
    CREATE INDEX item_list_done ON item(list_id, done_ms DESC, id) WHERE done_ms IS NOT NULL;`,
+  `CREATE TABLE draft(
+     item_id TEXT NOT NULL,
+     field TEXT NOT NULL,
+     tab TEXT NOT NULL,
+     text TEXT NOT NULL,
+     seen TEXT NOT NULL,
+     PRIMARY KEY (item_id, field, tab)
+   );`,
 ];
 
 /** A row of `list`. */

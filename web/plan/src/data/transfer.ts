@@ -1,93 +1,21 @@
 /**
- * Items from and to CSV: which column means what, and writing them into the database in pieces.
+ * Items into the database, in pieces, and all of them out as a CSV. What is in a file →
+ * `import/`.
  *
- * - The header names the columns, in any order: title, note, due, list, done. Without a header the
- *   columns are in that order.
  * - Lists are found by their names, and made where there are none.
  * - An import is one step for undo. One that is cancelled, or that fails, leaves nothing behind.
  */
 import type { Database } from "@warren/client";
-import { formatCsv, parseCsv } from "./csv.js";
-import { dayOf, parseDay, type Day } from "./dates.js";
+import { formatCsv } from "./csv.js";
+import { dayOf, noonOf } from "./dates.js";
+import { OWN_COLUMNS } from "./import/columns.js";
+import type { ImportedItem } from "./import/understand.js";
 import { deleteItems, insertItems } from "./items.js";
 import { COLOURS, deleteLists, insertLists, lastListPosition } from "./lists.js";
 import { positionsAfter } from "./order.js";
 import { runStatements } from "./run.js";
 import type { Item, List } from "./schema.js";
 import type { Step } from "./undo.js";
-
-const FIELDS = ["title", "note", "due", "list", "done"] as const;
-type Field = (typeof FIELDS)[number];
-
-/** Other names that spreadsheets and other to-do apps give these columns. */
-const SYNONYMS: Readonly<Record<string, Field>> = {
-  task: "title",
-  name: "title",
-  content: "title",
-  notes: "note",
-  description: "note",
-  "due date": "due",
-  date: "due",
-  project: "list",
-  folder: "list",
-  completed: "done",
-  status: "done",
-};
-
-export interface ImportedItem {
-  readonly title: string;
-  readonly note: string;
-  readonly due: Day | null;
-  /** `undefined`: the list that the user chose. */
-  readonly list: string | undefined;
-  readonly done: boolean;
-}
-
-export interface ParsedItems {
-  readonly items: readonly ImportedItem[];
-  /** Records without a title. */
-  readonly skipped: number;
-}
-
-export function itemsFromCsv(text: string): ParsedItems {
-  const records = parseCsv(text);
-  const header = columnsOf(records[0] ?? []);
-  const columns = header ?? new Map(FIELDS.map((field, index) => [field, index]));
-  const items: ImportedItem[] = [];
-  const rows = header === undefined ? records : records.slice(1);
-  for (const record of rows) {
-    const item = itemOf(record, columns);
-    if (item !== undefined) items.push(item);
-  }
-  return { items, skipped: rows.length - items.length };
-}
-
-/** `undefined` if the record is not a header: none of its fields is called "title". */
-function columnsOf(record: readonly string[]): ReadonlyMap<Field, number> | undefined {
-  const columns = new Map<Field, number>();
-  record.forEach((text, index) => {
-    const name = text.trim().toLowerCase();
-    const field = FIELDS.find((known) => known === name) ?? SYNONYMS[name];
-    if (field !== undefined && !columns.has(field)) columns.set(field, index);
-  });
-  return columns.has("title") ? columns : undefined;
-}
-
-function itemOf(
-  record: readonly string[],
-  columns: ReadonlyMap<Field, number>,
-): ImportedItem | undefined {
-  const field = (name: Field): string => (record[columns.get(name) ?? -1] ?? "").trim();
-  const title = field("title").replace(/\s+/g, " ");
-  if (title === "") return undefined;
-  return {
-    title,
-    note: field("note"),
-    due: parseDay(field("due")) ?? null,
-    list: field("list") || undefined,
-    done: !/^(|0|no|n|false|open|todo|pending)$/i.test(field("done")),
-  };
-}
 
 export interface ImportOptions {
   readonly items: readonly ImportedItem[];
@@ -166,7 +94,7 @@ async function planImport(
         title: item.title,
         note: item.note,
         due: item.due,
-        done_ms: item.done ? nowMs : null,
+        done_ms: item.done ? doneMs(item, nowMs) : null,
         position: positions.get(key)?.pop() ?? "a0",
         created_ms: nowMs,
       };
@@ -174,7 +102,12 @@ async function planImport(
   };
 }
 
-/** Everything, as a CSV that {@link itemsFromCsv} reads back. */
+/** A day that the file says, and never one to come. */
+function doneMs({ doneOn }: ImportedItem, nowMs: number): number {
+  return doneOn === undefined ? nowMs : Math.min(noonOf(doneOn).getTime(), nowMs);
+}
+
+/** Everything, as a CSV that an import takes for what it is. */
 export async function exportCsv(db: Database): Promise<string> {
   const rows = await db.sql<Item & { list: string | null }>`
     SELECT item.*, list.name AS list FROM item LEFT JOIN list ON list.id = item.list_id
@@ -186,5 +119,5 @@ export async function exportCsv(db: Database): Promise<string> {
     row.list ?? "",
     row.done_ms === null ? "" : dayOf(new Date(row.done_ms)),
   ]);
-  return formatCsv([[...FIELDS], ...records]);
+  return formatCsv([[...OWN_COLUMNS], ...records]);
 }

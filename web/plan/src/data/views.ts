@@ -10,7 +10,8 @@ import type { Day } from "./dates.js";
 export type View =
   | { readonly kind: "list"; readonly id: string }
   | { readonly kind: "today" | "upcoming" | "all" | "none" }
-  | { readonly kind: "search"; readonly text: string };
+  /** The keys of what was found (`search.ts`). */
+  | { readonly kind: "search"; readonly keys: readonly number[] };
 
 export interface Query {
   readonly sql: string;
@@ -40,7 +41,7 @@ function openPart(view: View, today: Day): Part {
     case "none":
       return { where: NO_LIST, parameters: [], order: "position, id" };
     case "search":
-      return { ...found(view.text), order: "created_ms DESC, position, id" };
+      return { ...found(view.keys), order: "created_ms DESC, position, id" };
   }
 }
 
@@ -57,18 +58,14 @@ function donePart(view: View, midnightMs: number): Part {
     case "none":
       return { where: NO_LIST, parameters: [], order: LATEST };
     case "search":
-      return { ...found(view.text), order: LATEST };
+      return { ...found(view.keys), order: LATEST };
   }
 }
 
-/** Every word has to be in the title or in the note. */
-function found(text: string): { where: string; parameters: SqlValue[] } {
-  const words = text.trim().split(/\s+/);
-  const patterns = words.map((word) => `%${word.replace(/[\\%_]/g, "\\$&")}%`);
-  const one = "(title LIKE ? ESCAPE '\\' OR note LIKE ? ESCAPE '\\')";
+function found(keys: readonly number[]): Pick<Part, "where" | "parameters"> {
   return {
-    where: patterns.map(() => one).join(" AND "),
-    parameters: patterns.flatMap((pattern) => [pattern, pattern]),
+    where: "rowid IN (SELECT value FROM json_each(?))",
+    parameters: [JSON.stringify(keys)],
   };
 }
 
@@ -145,9 +142,18 @@ export function viewToHash(view: View): string {
 
 export function viewFromHash(hash: string): View | undefined {
   const [, kind = "", id = ""] = hash.split("/");
-  if (kind === "list" && id !== "") return { kind, id: decodeURIComponent(id) };
+  if (kind === "list" && id !== "") return listView(id);
   if (kind === "today" || kind === "upcoming" || kind === "all" || kind === "none") return { kind };
   return undefined;
+}
+
+/** `undefined` for what is no address: somebody cut it, or a program spoilt it. */
+function listView(encoded: string): View | undefined {
+  try {
+    return { kind: "list", id: decodeURIComponent(encoded) };
+  } catch {
+    return undefined;
+  }
 }
 
 export function isSameView(one: View, other: View): boolean {

@@ -3,9 +3,11 @@
  * next, and has to be written down.
  */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
-import { problemText } from "../sync/problems.js";
+import { placeOf, presentPlace, setPresentPlace } from "../databases.js";
+import { countLocal, enterAccount } from "../entering.js";
+import { codeOf, problemText } from "../sync/problems.js";
 import { Dialog, Field, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import type { Closable } from "./dialogs.js";
@@ -20,6 +22,9 @@ export const NEW_PASSWORD = {
   autocomplete: "new-password",
 } as const;
 
+const LOCKED =
+  "The items of this account on this device have a passcode. Open them with it, then sign in.";
+
 const TITLES: Readonly<Record<Mode, string>> = { signUp: "Make an account", signIn: "Sign in" };
 
 export function AccountDialog({
@@ -29,7 +34,7 @@ export function AccountDialog({
   const app = useApp();
   const status = useStatus(app.db);
   const [mode, setMode] = useState(first);
-  const [login, setLogin] = useState(status.account?.login ?? "");
+  const [login, setLogin] = useState(status.account?.login ?? presentPlace().login ?? "");
   const [password, setPassword] = useState("");
   const [device, setDevice] = useState(deviceName);
   const [wantsSeal, setSealed] = useState(true);
@@ -37,26 +42,41 @@ export function AccountDialog({
   const isSealed = wantsSeal || status.sealed;
   const [hasPhrase, setHasPhrase] = useState(false);
   const [words, setWords] = useState("");
+  const [localCount, setLocalCount] = useState(0);
+  const [takesAlong, setTakesAlong] = useState(true);
   const task = useTask();
   const isNew = mode === "signUp";
   const givesPhrase = !isNew && hasPhrase && !status.sealed;
 
+  useEffect(() => {
+    const hasAccount = presentPlace().login !== undefined;
+    if (!hasAccount) task.run(async () => setLocalCount(await countLocal(app.db)));
+  }, []);
   const submit = (event: Event): void => {
     event.preventDefault();
     task.run(async () => {
       const credentials = { login: login.trim(), password, device: device.trim() || deviceName() };
-      if (!isNew) {
-        // First: what is sent from here on is encrypted, whatever the server says of the account.
-        if (givesPhrase) await app.db.usePhrase(normalWords(words));
-        await app.db.signIn(credentials);
-        app.toast({ text: `Signed in as ${credentials.login}` });
-        return onClose();
-      }
-      await app.db.signUp({ ...credentials, sealed: isSealed });
-      app.toast({ text: `Your account ${credentials.login} is ready` });
-      return isSealed ? app.show({ kind: "phrase" }) : onClose();
+      const db = await enterAccount(app.db, {
+        account: { ...credentials, sealed: isNew && isSealed },
+        isNew,
+        words: givesPhrase ? normalWords(words) : undefined,
+        takesAlong,
+      });
+      const text = isNew
+        ? `Your account ${credentials.login} is ready`
+        : `Signed in as ${credentials.login}`;
+      if (db !== app.db) return app.use(db, { text });
+      app.toast({ text });
+      return isNew && isSealed ? app.show({ kind: "phrase" }) : onClose();
     });
   };
+  const isLocked = codeOf(task.error) === "wrong_key";
+  const unlock = (): void =>
+    task.run(async () => {
+      setPresentPlace(await placeOf(login));
+      await app.db.close();
+      app.reopen();
+    });
   return (
     <Dialog
       title={TITLES[mode]}
@@ -78,7 +98,12 @@ export function AccountDialog({
         ))}
       </div>
       <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
-        <Problem text={problemText(task.error)} />
+        <Problem text={isLocked ? LOCKED : problemText(task.error)} />
+        {isLocked && (
+          <button type="button" class="button" disabled={task.isBusy} onClick={unlock}>
+            Open them with the passcode
+          </button>
+        )}
         <Field label="Name">
           {({ id }) => (
             <input
@@ -142,6 +167,22 @@ export function AccountDialog({
           </label>
         )}
         {givesPhrase && <PhraseField words={words} onInput={setWords} />}
+        {localCount > 0 && (
+          <label class="choice">
+            <input
+              type="checkbox"
+              checked={takesAlong}
+              onChange={(event) => setTakesAlong(event.currentTarget.checked)}
+            />
+            <span>
+              <strong>Put what is on this device into the account</strong>
+              <small>
+                Your items and lists here have no account yet. Leave this off if they are somebody
+                else’s: they stay here then, apart from the account.
+              </small>
+            </span>
+          </label>
+        )}
         <button type="submit" class="button button-primary button-wide" disabled={task.isBusy}>
           {task.isBusy ? "One moment…" : TITLES[mode]}
         </button>

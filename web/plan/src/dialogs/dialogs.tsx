@@ -4,15 +4,18 @@
 import type { JSX } from "preact";
 import { useApp, type Dialogue } from "../app-context.js";
 import { AccountDialog } from "./account.js";
-import { ConflictsDialog, HistoryDialog } from "./history.js";
+import { DeletedDialog } from "./deleted.js";
+import { ConflictsDialog } from "./conflicts.js";
+import { HistoryDialog } from "./history.js";
 import { ImportDialog } from "./import.js";
 import { KeysDialog } from "./keys-table.js";
 import { DeleteListDialog, ListDialog, MoveDialog } from "./list.js";
 import { NewAccountDialog } from "./new-account.js";
 import { PasscodeDialog } from "./passcode.js";
-import { PasswordDialog, SignOutDialog } from "./password.js";
+import { PasswordDialog } from "./password.js";
 import { EnterPhraseDialog, PhraseDialog } from "./phrase.js";
 import { SettingsDialog } from "./settings.js";
+import { SignOutDialog } from "./sign-out.js";
 import { SyncDialog } from "./sync.js";
 
 export function Dialogs({
@@ -28,6 +31,8 @@ export function Dialogs({
       return <AccountDialog mode={dialogue.mode} onClose={close} />;
     case "conflicts":
       return <ConflictsDialog onClose={close} />;
+    case "deleted":
+      return <DeletedDialog onClose={close} />;
     case "deleteList":
       return <DeleteListDialog list={dialogue.list} onClose={close} />;
     case "enterPhrase":
@@ -45,7 +50,7 @@ export function Dialogs({
     case "newAccount":
       return <NewAccountDialog onClose={close} />;
     case "passcode":
-      return <PasscodeDialog onClose={close} />;
+      return <PasscodeDialog change={dialogue.change} onClose={close} />;
     case "password":
       return <PasswordDialog onClose={close} />;
     case "phrase":

@@ -1,43 +1,62 @@
 /**
- * Import of a CSV: what is in the file is shown before anything happens; then how far it is, with a
- * way to stop. One step for undo.
+ * Import of a file: what was understood of it is shown, and can be changed, before anything
+ * happens; then how far it is, with a way to stop. One step for undo.
  */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
-import { importItems, itemsFromCsv, type ParsedItems } from "../data/transfer.js";
+import { readFile } from "../data/import/read.js";
+import type { ImportFile } from "../data/import/table.js";
+import { understand, type ImportChoices, type ImportedItem } from "../data/import/understand.js";
+import { UnreadableFile, type FileFlaw } from "../data/import/unreadable.js";
+import { importItems } from "../data/transfer.js";
 import { problemText } from "../sync/problems.js";
-import { count } from "../sync/standing.js";
+import { count, counted } from "../sync/standing.js";
 import { Dialog, Problem } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
 import type { Closable } from "./dialogs.js";
+import { ImportPreview } from "./import-preview.js";
 
-interface Chosen {
+interface ChosenFile {
   readonly name: string;
-  readonly parsed: ParsedItems;
+  readonly bytes: Uint8Array;
+  readonly file: ImportFile;
 }
 
 export function ImportDialog({ onClose }: Closable): JSX.Element {
   const app = useApp();
-  const [chosen, setChosen] = useState<Chosen>();
+  const [chosen, setChosen] = useState<ChosenFile>();
+  const [choices, setChoices] = useState<ImportChoices>();
   const [done, setDone] = useState<number>();
   const abort = useRef(new AbortController());
   const task = useTask();
   useEffect(() => () => abort.current.abort(), []);
+  const understood = useMemo(
+    () => chosen && choices && understand(chosen.file, choices),
+    [chosen, choices],
+  );
+  const items = understood?.items ?? [];
 
+  const show = (name: string, bytes: Uint8Array, hasHeading?: boolean): void => {
+    setChosen(undefined);
+    const file = readFile(bytes, hasHeading);
+    setChosen({ name, bytes, file });
+    const meanings = file.columns.map(({ meaning }) => meaning);
+    setChoices({ meanings, dayOrder: undefined, locale: navigator.language });
+  };
   const choose = (file: File | undefined): void => {
     if (file === undefined) return;
-    task.run(async () => setChosen({ name: file.name, parsed: itemsFromCsv(await file.text()) }));
+    task.run(async () => show(file.name, new Uint8Array(await file.arrayBuffer())));
   };
-  const start = ({ name, parsed }: Chosen): void => {
+  const start = (): void => {
     setDone(0);
     abort.current = new AbortController();
     task.run(async () => {
       try {
         const step = await importItems(app.db, {
-          items: parsed.items,
-          fallbackList: name.replace(/\.[^.]*$/, "") || "Imported",
+          items,
+          fallbackList: chosen?.name.replace(/\.[^.]*$/, "") || "Imported",
           nowMs: Date.now(),
           newId: () => crypto.randomUUID(),
           onProgress: setDone,
@@ -56,32 +75,11 @@ export function ImportDialog({ onClose }: Closable): JSX.Element {
   const isRunning = done !== undefined;
   return (
     <Dialog
-      title="Import a CSV"
+      title="Import a file"
       onClose={isRunning ? undefined : onClose}
-      size="small"
       testId="import"
-    >
-      <Problem text={problemText(task.error)} />
-      {!isRunning && (
-        <>
-          <p>
-            Columns: {code("title")}, {code("note")}, {code("due")}, {code("list")}, {code("done")}.
-            Only the title has to be there; lists that don’t exist are made.
-          </p>
-          <FilePicker name={chosen?.name} onFile={choose} />
-        </>
-      )}
-      {chosen !== undefined && !isRunning && <Preview parsed={chosen.parsed} />}
-      {chosen !== undefined && done !== undefined && (
-        <div class="busy-box">
-          <p role="status">
-            {count(done)} of {count(chosen.parsed.items.length)} items
-          </p>
-          <progress max={chosen.parsed.items.length} value={done} aria-label="Import progress" />
-        </div>
-      )}
-      <div class="button-row button-row-end">
-        {isRunning ? (
+      footer={
+        isRunning ? (
           <button type="button" class="button" onClick={() => abort.current.abort()}>
             Cancel import
           </button>
@@ -89,19 +87,64 @@ export function ImportDialog({ onClose }: Closable): JSX.Element {
           <button
             type="button"
             class="button button-primary"
-            disabled={chosen === undefined || chosen.parsed.items.length === 0}
-            onClick={() => chosen !== undefined && start(chosen)}
+            disabled={items.length === 0}
+            onClick={start}
           >
-            {chosen === undefined ? "Import" : `Import ${count(chosen.parsed.items.length)} items`}
+            {items.length === 0 ? "Import" : `Import ${counted(items.length, "item")}`}
           </button>
-        )}
-      </div>
+        )
+      }
+    >
+      <Problem text={importProblem(task.error)} />
+      {!isRunning && <FilePicker name={chosen?.name} onFile={choose} />}
+      {!isRunning && chosen !== undefined && choices !== undefined && understood !== undefined && (
+        <ImportPreview
+          file={chosen.file}
+          understood={understood}
+          choices={choices}
+          onChoices={setChoices}
+          onHeading={(hasHeading) => show(chosen.name, chosen.bytes, hasHeading)}
+        />
+      )}
+      {isRunning && <Progress done={done} items={items} />}
     </Dialog>
   );
 }
 
-function code(text: string): JSX.Element {
-  return <code>{text}</code>;
+interface ProgressProps {
+  readonly done: number;
+  readonly items: readonly ImportedItem[];
+}
+
+function Progress({ done, items }: ProgressProps): JSX.Element {
+  return (
+    <div class="busy-box">
+      <p role="status">
+        {count(done)} of {counted(items.length, "item")}
+      </p>
+      <progress max={items.length} value={done} aria-label="Import progress" />
+    </div>
+  );
+}
+
+function importProblem(error: unknown): string | undefined {
+  return error instanceof UnreadableFile ? flawText(error.flaw) : problemText(error);
+}
+
+function flawText(flaw: FileFlaw): string {
+  switch (flaw.kind) {
+    case "openQuote":
+      return (
+        `In line ${count(flaw.line)} of the file a quotation mark (") opens a text and nothing ` +
+        "closes it. Nothing was read: correct that line, and choose the file again."
+      );
+    case "foreign":
+      return flaw.what === undefined
+        ? "This file holds no text. Export your items as CSV, and choose that file."
+        : `This is ${flaw.what}. Export your items as CSV, and choose that file.`;
+    case "empty":
+      return "This file is empty.";
+  }
 }
 
 interface PickerProps {
@@ -112,7 +155,7 @@ interface PickerProps {
 function FilePicker({ name, onFile }: PickerProps): JSX.Element {
   return (
     <label
-      class="file-drop"
+      class={`file-drop${name === undefined ? "" : " file-drop-chosen"}`}
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => {
         event.preventDefault();
@@ -121,32 +164,22 @@ function FilePicker({ name, onFile }: PickerProps): JSX.Element {
     >
       <Icon name="upload" size={24} />
       <span>{name ?? "Choose a file, or drop it here"}</span>
+      {name === undefined && (
+        <span class="hint">
+          A CSV from a spreadsheet, an export of Todoist, TickTick, Asana or Microsoft To Do
+          (Outlook), or a calendar (.ics). Nothing is added before you have seen it.
+        </span>
+      )}
       <input
         type="file"
         class="visually-hidden"
-        accept=".csv,text/csv,text/plain"
-        onChange={(event) => onFile(event.currentTarget.files?.[0])}
+        accept=".csv,.tsv,.txt,.ics,text/csv,text/plain,text/calendar"
+        onChange={(event) => {
+          onFile(event.currentTarget.files?.[0]);
+          // So that the same file can be chosen again after it was corrected.
+          event.currentTarget.value = "";
+        }}
       />
     </label>
-  );
-}
-
-function Preview({ parsed }: { readonly parsed: ParsedItems }): JSX.Element {
-  const { items, skipped } = parsed;
-  if (items.length === 0) return <p class="muted">No record of this file has a title.</p>;
-  const names = new Set(items.flatMap((item) => item.list ?? []));
-  return (
-    <div class="preview">
-      <p>
-        <strong>{count(items.length)} items</strong>
-        {names.size > 0 && ` in ${count(names.size)} ${names.size === 1 ? "list" : "lists"}`}
-        {skipped > 0 && `; ${count(skipped)} without a title are left out`}
-      </p>
-      <ul>
-        {items.slice(0, 3).map((item, index) => (
-          <li key={index}>{item.title}</li>
-        ))}
-      </ul>
-    </div>
   );
 }

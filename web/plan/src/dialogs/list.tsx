@@ -7,6 +7,7 @@ import { useApp } from "../app-context.js";
 import { moveItem, quote } from "../data/items.js";
 import { addList, colourOf, COLOURS, editList, removeList } from "../data/lists.js";
 import type { Item, List } from "../data/schema.js";
+import { focusQuickAdd } from "../keys.js";
 import { Dialog, Field } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
 import type { Closable } from "./dialogs.js";
@@ -30,7 +31,10 @@ export function ListDialog({
     }
     const id = crypto.randomUUID();
     const step = addList(app.db, { id, name: wanted, colour, createdMs: Date.now() });
-    void app.act(step).then(() => app.go({ kind: "list", id }));
+    void app.act(step).then(() => {
+      app.go({ kind: "list", id });
+      focusQuickAdd();
+    });
   };
   return (
     <Dialog
@@ -47,6 +51,7 @@ export function ListDialog({
               required
               maxLength={100}
               autocomplete="off"
+              dir="auto"
               value={name}
               onInput={(event) => setName(event.currentTarget.value)}
             />
@@ -132,7 +137,9 @@ export function MoveDialog({ item, onClose }: Closable & { readonly item: Item }
               <span class="place-icon">
                 <span class={`dot colour-${colourOf(list)}`} />
               </span>
-              <span class="place-name">{list.name}</span>
+              <span class="place-name" dir="auto">
+                {list.name}
+              </span>
             </button>
           </li>
         ))}

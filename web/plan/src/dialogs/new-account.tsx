@@ -4,6 +4,7 @@
  */
 import type { JSX } from "preact";
 import { useApp } from "../app-context.js";
+import { awaitConfirmation } from "../sync/confirmation.js";
 import { problemText } from "../sync/problems.js";
 import { Dialog, Problem } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
@@ -14,6 +15,7 @@ export function NewAccountDialog({ onClose }: Closable): JSX.Element {
   const task = useTask();
   const encrypt = (): void =>
     task.run(async () => {
+      awaitConfirmation(db);
       await db.createPhrase();
       show({ kind: "phrase" });
     });

@@ -1,11 +1,10 @@
 /**
- * Change of password, and sign-out.
+ * Change of password.
  */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { codeOf, problemText } from "../sync/problems.js";
-import { count } from "../sync/standing.js";
 import { Dialog, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import { NEW_PASSWORD } from "./account.js";
@@ -115,45 +114,4 @@ function wrongPassword(mayBeChanged: boolean): string {
     ? "The current password is wrong. If your last attempt got through after all, it is already " +
         "the new one."
     : "The current password is wrong.";
-}
-
-export function SignOutDialog({ onClose }: Closable): JSX.Element {
-  const { db, toast } = useApp();
-  const { unsent } = useStatus(db);
-  const task = useTask();
-  const signOut = (): void =>
-    task.run(async () => {
-      await db.signOut();
-      toast({ text: "Signed out" });
-      onClose();
-    });
-  return (
-    <Dialog
-      title="Sign out?"
-      onClose={onClose}
-      size="small"
-      testId="sign-out"
-      footer={
-        <>
-          <button type="button" class="button button-quiet" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="button"
-            class="button button-primary"
-            disabled={task.isBusy}
-            onClick={signOut}
-          >
-            Sign out
-          </button>
-        </>
-      }
-    >
-      <Problem text={problemText(task.error)} />
-      <p>
-        Your items stay on this device, and are not synced until you sign in again.
-        {unsent > 0 && ` ${count(unsent)} changes have not been sent yet; they wait here.`}
-      </p>
-    </Dialog>
-  );
 }

@@ -1,20 +1,57 @@
 /**
- * The recovery phrase: shown, to be written down, and asked for on the next device.
+ * The recovery phrase: shown, to be written down, and asked for on the next device. A new one is
+ * shown until some of its words were typed back.
  */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
+import { isUnconfirmed } from "../sync/confirmation.js";
 import { problemText } from "../sync/problems.js";
 import { Dialog, Field, Problem } from "../ui/dialog.js";
 import { saveFile } from "../ui/files.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
 import type { Closable } from "./dialogs.js";
+import { WordsCheck } from "./words-check.js";
 
 export function PhraseDialog({ onClose }: Closable): JSX.Element {
+  const { db } = useApp();
+  const [isNew] = useState(() => isUnconfirmed(db));
+  const [isWritten, setWritten] = useState(false);
+  return (
+    <Dialog
+      title="Your recovery phrase"
+      onClose={isNew ? undefined : onClose}
+      testId="phrase"
+      footer={
+        !isWritten && (
+          <button
+            type="button"
+            class="button button-primary"
+            onClick={isNew ? () => setWritten(true) : onClose}
+          >
+            {isNew ? "I have written it down" : "Done"}
+          </button>
+        )
+      }
+    >
+      {isWritten ? (
+        <WordsCheck
+          why="Type three of the words, to see that your note is right."
+          action="Go on"
+          onPassed={onClose}
+          onBack={() => setWritten(false)}
+        />
+      ) : (
+        <Words />
+      )}
+    </Dialog>
+  );
+}
+
+function Words(): JSX.Element {
   const { db, toast } = useApp();
   const [words, setWords] = useState<string>();
-  const [isWritten, setWritten] = useState(false);
   const task = useTask();
   useEffect(() => task.run(async () => setWords(await db.phrase())), []);
   const copy = (): void =>
@@ -23,31 +60,7 @@ export function PhraseDialog({ onClose }: Closable): JSX.Element {
       toast({ text: "Copied" });
     });
   return (
-    <Dialog
-      title="Your recovery phrase"
-      testId="phrase"
-      footer={
-        <>
-          <label class="choice choice-inline">
-            <input
-              type="checkbox"
-              checked={isWritten}
-              disabled={words === undefined}
-              onChange={(event) => setWritten(event.currentTarget.checked)}
-            />
-            <span>I have written it down</span>
-          </label>
-          <button
-            type="button"
-            class="button button-primary"
-            disabled={!isWritten}
-            onClick={onClose}
-          >
-            Go on
-          </button>
-        </>
-      }
-    >
+    <>
       <p>
         These 24 words, in this order, open your items on another device. Keep them where only you
         find them. <strong>Nobody can recover them for you</strong>, not even the server.
@@ -73,7 +86,7 @@ export function PhraseDialog({ onClose }: Closable): JSX.Element {
           Download
         </button>
       </div>
-    </Dialog>
+    </>
   );
 }
 
@@ -147,11 +160,15 @@ export function PhraseField({ words, onInput }: PhraseFieldProps): JSX.Element {
   );
 }
 
-/** One space between two words. */
+/** One space between two words; without the numbers of a list. */
 export function normalWords(words: string): string {
-  return words.trim().split(/\s+/).join(" ");
+  return words
+    .split(/[\s\d.,:;()–-]+/)
+    .filter((word) => word !== "")
+    .join(" ");
 }
 
 function wordsCount(words: string): number {
-  return words.trim() === "" ? 0 : normalWords(words).split(" ").length;
+  const normal = normalWords(words);
+  return normal === "" ? 0 : normal.split(" ").length;
 }

@@ -7,7 +7,7 @@ import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { dayOf } from "../data/dates.js";
 import { exportCsv } from "../data/transfer.js";
-import { isProtected } from "../passcode.js";
+import { awaitConfirmation } from "../sync/confirmation.js";
 import { problemText } from "../sync/problems.js";
 import { readTheme, setTheme, THEMES, type Theme } from "../theme.js";
 import { Dialog, Problem } from "../ui/dialog.js";
@@ -35,6 +35,7 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
   const saveCsv = async (): Promise<void> =>
     saveFile(`plan-${dayOf(new Date())}.csv`, "text/csv", await exportCsv(db));
   const encrypt = async (): Promise<void> => {
+    awaitConfirmation(db);
     await db.createPhrase();
     app.show({ kind: "phrase" });
   };
@@ -86,11 +87,24 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
               onClick={() => task.run(encrypt)}
             />
           )}
-          {!isProtected() && (
+          {status.encrypted ? (
+            <>
+              <Entry
+                icon="lock"
+                label="Change the passcode"
+                onClick={() => app.show({ kind: "passcode", change: "change" })}
+              />
+              <Entry
+                icon="lock"
+                label="Remove the passcode"
+                onClick={() => app.show({ kind: "passcode", change: "remove" })}
+              />
+            </>
+          ) : (
             <Entry
               icon="lock"
               label="Lock this device’s items with a passcode"
-              onClick={() => app.show({ kind: "passcode" })}
+              onClick={() => app.show({ kind: "passcode", change: "set" })}
             />
           )}
         </ul>
@@ -98,12 +112,17 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
       <section>
         <h3>Your data</h3>
         <ul class="choices">
-          <Entry icon="upload" label="Import a CSV" onClick={() => app.show({ kind: "import" })} />
+          <Entry icon="upload" label="Import a file" onClick={() => app.show({ kind: "import" })} />
           <Entry icon="download" label="Export as CSV" onClick={() => task.run(saveCsv)} />
           <Entry
             icon="download"
             label="Export the database file (SQLite)"
             onClick={() => task.run(() => saveDatabase(db))}
+          />
+          <Entry
+            icon="trash"
+            label="Recently deleted"
+            onClick={() => app.show({ kind: "deleted" })}
           />
           <Entry icon="clock" label="Lost edits" onClick={() => app.show({ kind: "conflicts" })} />
           <Entry icon="help" label="Keys" onClick={() => app.show({ kind: "keys" })} />

@@ -6,6 +6,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useApp, type App } from "../app-context.js";
 import { describeAgo } from "../data/dates.js";
+import { lossesText } from "../sync/losses.js";
 import { useStanding } from "../sync/pill.js";
 import { problemText } from "../sync/problems.js";
 import { count, type Remedy } from "../sync/standing.js";
@@ -39,6 +40,7 @@ export function SyncDialog({ onClose }: Closable): JSX.Element {
         )}
         <Remedies app={app} remedy={standing.remedy} status={status} task={task} />
       </section>
+      <LossesNotice app={app} />
       <Problem text={problemText(task.error)} />
       {account !== undefined && (
         <>
@@ -73,6 +75,18 @@ export function SyncDialog({ onClose }: Closable): JSX.Element {
   );
 }
 
+function LossesNotice({ app }: { readonly app: App }): JSX.Element | null {
+  const text = lossesText(app.losses);
+  if (text === undefined) return null;
+  return (
+    <section class="standing standing-warn">
+      <h3>{text}</h3>
+      <p>Nothing is gone: look at what happened, and decide what is to be shown.</p>
+      <Action label="Look at them" onClick={() => app.show({ kind: "conflicts" })} isQuiet />
+    </section>
+  );
+}
+
 interface RemediesProps {
   readonly app: App;
   readonly remedy: Remedy | undefined;
@@ -82,16 +96,13 @@ interface RemediesProps {
 
 function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | null {
   const signIn = (): void => app.show({ kind: "account", mode: "signIn" });
+  const signUp = (): void => app.show({ kind: "account", mode: "signUp" });
   const retry = (): void => task.run(async () => void (await app.db.sync()));
   switch (remedy) {
     case "signUp":
       return (
         <p class="button-row">
-          <button
-            type="button"
-            class="button button-primary"
-            onClick={() => app.show({ kind: "account", mode: "signUp" })}
-          >
+          <button type="button" class="button button-primary" onClick={signUp}>
             Make an account
           </button>
           <button type="button" class="button" onClick={signIn}>
@@ -100,7 +111,19 @@ function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | n
         </p>
       );
     case "signIn":
-      return <Action label="Sign in" onClick={signIn} />;
+      // Signed out by the user; the next one may be somebody else.
+      return status.account === undefined ? (
+        <p class="button-row">
+          <button type="button" class="button button-primary" onClick={signIn}>
+            Sign in
+          </button>
+          <button type="button" class="button" onClick={signUp}>
+            Make an account
+          </button>
+        </p>
+      ) : (
+        <Action label="Sign in" onClick={signIn} />
+      );
     case "phrase":
       return <Action label="Enter the phrase" onClick={() => app.show({ kind: "enterPhrase" })} />;
     case "begin":

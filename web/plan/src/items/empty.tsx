@@ -69,7 +69,7 @@ export function EmptyView({ view }: { readonly view: View }): JSX.Element {
         <p class="empty-actions">
           <button type="button" class="button" onClick={() => app.show({ kind: "import" })}>
             <Icon name="upload" size={18} />
-            Import a CSV
+            Import a file
           </button>
           <button
             type="button"

@@ -8,6 +8,7 @@ import { colourOf } from "../data/lists.js";
 import type { View } from "../data/views.js";
 import { Icon } from "../ui/icons.js";
 import { Menu, type MenuEntry } from "../ui/menu.js";
+import { requestPrint } from "../ui/printing.js";
 
 export const VIEW_NAMES = {
   today: "Today",
@@ -29,6 +30,7 @@ export function ViewHeader({ view, onMenu, onSearch }: Props): JSX.Element {
   if (list !== undefined) {
     entries.push(
       { label: "Rename or recolour", icon: "edit", run: () => app.show({ kind: "list", list }) },
+      { label: "Print", icon: "note", run: requestPrint },
       {
         label: "Delete finished items",
         icon: "check",
@@ -53,7 +55,9 @@ export function ViewHeader({ view, onMenu, onSearch }: Props): JSX.Element {
         {list !== undefined && (
           <span class={`dot dot-large colour-${colourOf(list)}`} aria-hidden="true" />
         )}
-        <span class="view-name">{nameOf(view, list?.name)}</span>
+        <span class="view-name" dir="auto">
+          {nameOf(view, list?.name)}
+        </span>
       </h1>
       {view.kind === "today" && <span class="view-date">{longDate()}</span>}
       <span class="spacer" />

@@ -2,6 +2,7 @@
  * The keys of a list: arrows move, space or x checks off, Enter opens, Delete deletes, Alt with an
  * arrow moves the item itself, m moves it to another list.
  *
+ * While an item is open, what is typed is meant for it: no key changes an item from the list then.
  * The focus goes along with the cursor, and comes back to it after an item is gone.
  */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
@@ -69,7 +70,8 @@ export function useListKeys(options: Options): void {
       let index = cursor.index + step;
       // The row that shows and hides what is done is reached by Tab.
       if (index === extent.open && extent.done > 0) index += Math.sign(step);
-      if (index < rowCount(extent)) moveTo(index);
+      // At the end it stays, and has the focus.
+      moveTo(index < rowCount(extent) ? index : cursor.index);
       return true;
     }
     const item = items.get(cursor.index);
@@ -127,7 +129,10 @@ function runOnItem(
   stay: () => void,
   follow: (index: number) => void,
 ): boolean {
-  if (event.ctrlKey || event.metaKey) return false;
+  // On a Mac the key for it is Command with Backspace, which alone is too near to the letters.
+  const isMacDelete = event.metaKey && event.key === "Backspace";
+  if (event.ctrlKey || (event.metaKey && !isMacDelete)) return false;
+  if (app.openId !== undefined && event.key !== "Enter") return false;
   switch (event.key) {
     case " ":
     case "x":
@@ -138,6 +143,7 @@ function runOnItem(
       return true;
     case "Delete":
     case "Backspace":
+      if (event.key === "Backspace" && !isMacDelete) return false;
       stay();
       void app.act(Promise.resolve(removeItem(item)));
       return true;
@@ -181,6 +187,7 @@ function isInList(event: Event, scroller: HTMLElement | null): boolean {
 /** Whether a key belongs to a field that is being typed into. */
 export function isTyping(event: Event): boolean {
   const target = event.target;
+  if (target instanceof HTMLElement && target.isContentEditable) return true;
   if (target instanceof HTMLInputElement)
     return target.type !== "checkbox" && target.type !== "radio";
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;

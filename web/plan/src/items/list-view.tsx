@@ -10,8 +10,10 @@ import { useApp } from "../app-context.js";
 import { checkItem, moveItem, reorderItem } from "../data/items.js";
 import type { Item } from "../data/schema.js";
 import { countQuery, windowQuery, type Query, type Range, type View } from "../data/views.js";
+import { count } from "../sync/standing.js";
 import { useDrag, type Drag } from "../ui/drag.js";
 import { PHONE, useLatest, useMedia, useRows } from "../ui/hooks.js";
+import { usePrinting, usePrintWhenDrawn } from "../ui/printing.js";
 import { blocksOf, useVisible, type Visible } from "../ui/virtual.js";
 import { EmptyView } from "./empty.js";
 import { useListKeys } from "./list-keys.js";
@@ -74,6 +76,9 @@ function itemsByRow(items: readonly Item[], loaded: Loaded, open: number): Map<n
   return byRow;
 }
 
+/** So that no browser has to draw a hundred pages at once; the rest is told. */
+const PRINTED_MAX = 2_000;
+
 /** Where the user is in the list. */
 export interface Cursor {
   readonly index: number;
@@ -91,7 +96,10 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
   const counts = useRows<Counts>(db, countQuery(view, now))?.rows[0];
   const extent: Extent = { open: counts?.open ?? 0, done: counts?.done ?? 0, isDoneShown };
   const total = rowCount(extent);
-  const visible = useVisible(scroller, rowHeight, total);
+  const onScreen = useVisible(scroller, rowHeight, total);
+  const printing = usePrinting();
+  const onPaper = { first: 0, end: Math.min(total, PRINTED_MAX) };
+  const visible = printing === "no" ? onScreen : onPaper;
   const blocks = blocksOf(visible);
   const load = loadOf(view, now, blocks, extent);
   const answer = useRows<Item>(db, load.query);
@@ -100,6 +108,9 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
     if (answer === undefined || answered === undefined) return new Map<number, Item>();
     return itemsByRow(answer.rows, answered, extent.open);
   }, [answer, extent.open]);
+
+  const missing = total - (extent.done > 0 ? 1 : 0) - items.size;
+  usePrintWhenDrawn(printing, missing <= total - onPaper.end);
 
   useLayoutEffect(() => {
     const element = scroller.current;
@@ -212,6 +223,7 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
           {rows}
         </ul>
       )}
+      {printing === "now" && missing > 0 && <p>and {count(missing)} more</p>}
       {drag?.target !== undefined && (
         <div class="drop-line" style={{ transform: `translateY(${drag.target * rowHeight}px)` }} />
       )}

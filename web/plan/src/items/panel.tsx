@@ -1,18 +1,18 @@
 /**
  * One item, to be read and changed: beside the list where there is room, else over it.
- *
- * What is typed is written when the field is left, and when the panel closes; one step for undo.
  */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { addDays, describeDay, nextMonday } from "../data/dates.js";
 import { checkItem, editItem, moveItem, removeItem, type Edit } from "../data/items.js";
 import type { Item } from "../data/schema.js";
 import { itemQuery } from "../data/views.js";
-import { useLatest, useMedia, useRows, WIDE } from "../ui/hooks.js";
+import { useMedia, useRows, WIDE } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
 import { Sheet } from "../ui/sheet.js";
+import { DraftField } from "./draft.js";
+import { NoteLinks } from "./note-links.js";
 
 export function ItemPanel({ id }: { readonly id: string }): JSX.Element | null {
   const app = useApp();
@@ -52,6 +52,7 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
     if (step.apply.length > 0) void app.act(step, "quiet");
   };
   const isDone = item.done_ms !== null;
+  const isDropped = useRef(false);
   return (
     <div
       class="panel-content"
@@ -75,18 +76,14 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
           <Icon name="close" />
         </button>
       </header>
-      <Draft
-        label="Title"
-        kind="title"
-        value={item.title}
-        onSave={(title) => title.trim() !== "" && save({ title: title.trim() })}
-      />
+      <DraftField item={item} field="title" label="Title" isDropped={isDropped} />
       <DueField item={item} onSave={(due) => save({ due })} />
       <div class="panel-field">
         <label for="panel-list">List</label>
         <ListSelect item={item} />
       </div>
-      <Draft label="Note" kind="note" value={item.note} onSave={(note) => save({ note })} />
+      <DraftField item={item} field="note" label="Note" isDropped={isDropped} />
+      <NoteLinks note={item.note} />
       <footer class="panel-foot">
         <button
           type="button"
@@ -100,6 +97,7 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
           type="button"
           class="button button-quiet dangerous"
           onClick={() => {
+            isDropped.current = true;
             close();
             void app.act(removeItem(item));
           }}
@@ -108,59 +106,6 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
           Delete
         </button>
       </footer>
-    </div>
-  );
-}
-
-interface DraftProps {
-  readonly label: string;
-  readonly kind: "title" | "note";
-  readonly value: string;
-  readonly onSave: (text: string) => void;
-}
-
-/** A text that is being typed; what arrives meanwhile from elsewhere does not overwrite it. */
-function Draft({ label, kind, value, onSave }: DraftProps): JSX.Element {
-  const [draft, setDraft] = useState<string>();
-  const area = useRef<HTMLTextAreaElement>(null);
-  const latest = useLatest({ draft, onSave });
-  const save = (): void => {
-    if (latest.current.draft !== undefined) latest.current.onSave(latest.current.draft);
-    setDraft(undefined);
-  };
-  useEffect(
-    () => () => {
-      if (latest.current.draft !== undefined) latest.current.onSave(latest.current.draft);
-    },
-    [],
-  );
-  const text = draft ?? value;
-  useEffect(() => {
-    const element = area.current;
-    if (element === null) return;
-    element.style.height = "auto";
-    element.style.height = `${element.scrollHeight + 2}px`;
-  }, [text]);
-  return (
-    <div class={`panel-field panel-${kind}`}>
-      <label for={`panel-${kind}`} class={kind === "title" ? "visually-hidden" : undefined}>
-        {label}
-      </label>
-      <textarea
-        ref={area}
-        id={`panel-${kind}`}
-        rows={kind === "title" ? 1 : 5}
-        placeholder={kind === "note" ? "Anything worth remembering" : undefined}
-        value={text}
-        onInput={(event) => setDraft(event.currentTarget.value)}
-        onBlur={save}
-        onKeyDown={(event) => {
-          const ends = kind === "title" || event.ctrlKey || event.metaKey;
-          if (event.key !== "Enter" || !ends) return;
-          event.preventDefault();
-          event.currentTarget.blur();
-        }}
-      />
     </div>
   );
 }

@@ -1,16 +1,26 @@
 /**
  * The line that new items are typed into. It goes to the list that is shown; in a smart view to the
- * first list, due as the view says. Where there is no list yet, one is made.
+ * first list, due as the view says. Where there is no list yet, one is made. Several lines that are
+ * pasted are as many items, in one step for undo.
  */
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useApp, type App } from "../app-context.js";
 import { addDays, type Day } from "../data/dates.js";
-import { addItem } from "../data/items.js";
+import { addItems } from "../data/items.js";
 import { insertLists } from "../data/lists.js";
 import { positionAfter } from "../data/order.js";
 import type { Step } from "../data/undo.js";
 import { Icon } from "../ui/icons.js";
+
+/** What other programs put before the lines of a list. */
+const BULLET = /^\s*(?:[-*+•‣▪◦–]\s+)?(?:(?:\[ ?\]|☐)\s+)?/;
+
+/** The lines that are items, if there are several; a single one goes into the field. */
+function linesOf(pasted: string): readonly string[] {
+  const lines = pasted.split(/[\r\n\u2028\u2029]+/).map((line) => line.replace(BULLET, "").trim());
+  return lines.filter((line) => line !== "");
+}
 
 /** Devices that each make the first list make the same one. */
 const FIRST_LIST = "inbox";
@@ -25,7 +35,13 @@ export function QuickAdd(): JSX.Element {
     input.current?.focus();
     if (wanted === "") return;
     setTitle("");
-    void app.act(addStep(app, wanted), "quiet");
+    void app.act(addStep(app, [wanted]), "quiet");
+  };
+  const paste = (event: ClipboardEvent): void => {
+    const lines = linesOf(event.clipboardData?.getData("text/plain") ?? "");
+    if (lines.length < 2) return;
+    event.preventDefault();
+    void app.act(addStep(app, lines));
   };
   return (
     <form class="quick-add" onSubmit={submit}>
@@ -39,8 +55,10 @@ export function QuickAdd(): JSX.Element {
         placeholder={placeholder(app)}
         autocomplete="off"
         enterkeyhint="done"
+        dir="auto"
         maxLength={500}
         value={title}
+        onPaste={paste}
         onInput={(event) => setTitle(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "Escape") event.currentTarget.blur();
@@ -64,7 +82,7 @@ function placeholder(app: App): string {
   }
 }
 
-async function addStep(app: App, title: string): Promise<Step> {
+async function addStep(app: App, titles: readonly string[]): Promise<Step> {
   const createdMs = Date.now();
   const { view, lists, now } = app;
   const shown = view.kind === "list" ? lists.find((list) => list.id === view.id) : undefined;
@@ -72,7 +90,8 @@ async function addStep(app: App, title: string): Promise<Step> {
   const due: Day | null =
     view.kind === "today" ? now.today : view.kind === "upcoming" ? addDays(now.today, 1) : null;
   const listId = list?.id ?? FIRST_LIST;
-  const step = await addItem(app.db, { id: crypto.randomUUID(), title, listId, due, createdMs });
+  const items = titles.map((title) => ({ id: crypto.randomUUID(), title }));
+  const step = await addItems(app.db, { items, listId, due, createdMs });
   if (list !== undefined) return step;
   const made = { id: FIRST_LIST, name: "Inbox", colour: "green", created_ms: createdMs };
   const first = insertLists([{ ...made, position: positionAfter(undefined) }]);

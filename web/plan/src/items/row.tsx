@@ -76,7 +76,9 @@ function ItemRowView(props: Props): JSX.Element {
         onClick={() => on.open(item, index)}
         onFocus={() => on.focus(item, index)}
       >
-        <span class="row-title">{item.title}</span>
+        <span class="row-title" dir="auto">
+          {item.title}
+        </span>
         <span class="row-facts">
           {list !== undefined && (
             <span class="fact">

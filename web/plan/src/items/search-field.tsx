@@ -20,6 +20,7 @@ export function SearchField({ value, onInput, onClose }: Props): JSX.Element {
         aria-label="Search all lists"
         placeholder="Search"
         autocomplete="off"
+        dir="auto"
         value={value}
         onInput={(event) => onInput(event.currentTarget.value)}
         onKeyDown={(event) => {

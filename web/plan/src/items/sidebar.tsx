@@ -3,6 +3,7 @@
  * dragging, or with Alt and an arrow; items are dropped on them.
  */
 import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { useApp, type CountedList } from "../app-context.js";
 import { colourOf, reorderList } from "../data/lists.js";
 import { isSameView, smartCountsQuery, viewToHash, type View } from "../data/views.js";
@@ -135,6 +136,11 @@ interface ListPlaceProps {
 function ListPlace({ list, index, onGone }: ListPlaceProps): JSX.Element {
   const app = useApp();
   const view: View = { kind: "list", id: list.id };
+  const isHere = isSameView(view, app.view);
+  const link = useRef<HTMLAnchorElement>(null);
+  useEffect(() => {
+    if (isHere) link.current?.scrollIntoView({ block: "nearest" });
+  }, [isHere]);
   const move = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
     const target = index + step;
@@ -147,9 +153,10 @@ function ListPlace({ list, index, onGone }: ListPlaceProps): JSX.Element {
   };
   return (
     <a
+      ref={link}
       class="place"
       href={viewToHash(view)}
-      aria-current={isSameView(view, app.view) ? "page" : undefined}
+      aria-current={isHere ? "page" : undefined}
       onClick={onGone}
       onKeyDown={move}
       draggable={false}
@@ -157,7 +164,9 @@ function ListPlace({ list, index, onGone }: ListPlaceProps): JSX.Element {
       <span class="place-icon">
         <span class={`dot colour-${colourOf(list)}`} />
       </span>
-      <span class="place-name">{list.name}</span>
+      <span class="place-name" dir="auto">
+        {list.name}
+      </span>
       <Count value={list.open} />
     </a>
   );

@@ -1,19 +1,20 @@
 /**
  * Asks for the recovery phrase when the server's items turn out to be encrypted with one that is
  * not here, and how an account without items is to begin: once each time, the pill says it from
- * then on.
+ * then on. And shows a new phrase until the user has typed some of its words.
  */
 import type { Database } from "@warren/client";
 import { useEffect } from "preact/hooks";
 import type { Dialogue } from "../app-context.js";
 import { useStatus } from "../ui/hooks.js";
+import { isUnconfirmed } from "./confirmation.js";
 
 export function usePhraseRequest(
   db: Database,
   open: Dialogue | undefined,
   show: (dialogue: Dialogue) => void,
 ): void {
-  const { sync } = useStatus(db);
+  const { sync, sealed } = useStatus(db);
   const code = sync.phase === "failed" ? sync.error.code : undefined;
   const isFree = open === undefined;
   useEffect(() => {
@@ -22,4 +23,7 @@ export function usePhraseRequest(
     if (code === "new_account") show({ kind: "newAccount" });
     // Not when a dialog closes: the user may have said "later".
   }, [code]);
+  useEffect(() => {
+    if (sealed && isUnconfirmed(db)) show({ kind: "phrase" });
+  }, [db, sealed]);
 }

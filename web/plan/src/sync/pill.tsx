@@ -4,8 +4,10 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
+import { presentPlace } from "../databases.js";
 import { useClock, useStatus } from "../ui/hooks.js";
 import { Icon, type IconName } from "../ui/icons.js";
+import { lossesText } from "./losses.js";
 import { standingOf, type Standing, type Tone } from "./standing.js";
 
 const ICONS: Readonly<Record<Tone, IconName>> = {
@@ -21,7 +23,7 @@ const BRIEF_MS = 300;
 
 export function useStanding(): Standing {
   const { db } = useApp();
-  const standing = standingOf(useStatus(db), useClock(30_000));
+  const standing = standingOf(useStatus(db), useClock(30_000), presentPlace().login);
   const isBusy = standing.tone === "busy";
   const [isLong, setLong] = useState(false);
   const before = useRef(standing);
@@ -38,19 +40,25 @@ export function useStanding(): Standing {
 export function SyncPill(): JSX.Element {
   const app = useApp();
   const standing = useStanding();
+  const losses = lossesText(app.losses);
   return (
     <button
       type="button"
       class={`pill pill-${standing.tone}`}
       data-testid="sync-pill"
       data-tone={standing.tone}
-      title={standing.detail}
+      title={losses === undefined ? standing.detail : `${standing.detail} ${losses}.`}
       onClick={() => app.show({ kind: "sync" })}
     >
       <Icon name={ICONS[standing.tone]} size={16} />
       <span class="pill-label" role="status">
         {standing.label}
       </span>
+      {losses !== undefined && (
+        <span class="pill-mark" data-testid="losses">
+          <span class="visually-hidden">{losses}</span>
+        </span>
+      )}
       {standing.fraction !== undefined && (
         <progress class="pill-bar" max={1} value={standing.fraction} aria-label="Sync progress" />
       )}

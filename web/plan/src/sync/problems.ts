@@ -13,6 +13,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   busy: "The server has a lot to do. Try again in a moment.",
   disk_full:
     "The server’s disk is full. What you change is kept here and sent when there is room again.",
+  engine_unavailable:
+    "A part of this page could not be loaded. Check the connection, then load the page again.",
   intermediary:
     "Something else answered in the server’s place: a proxy, or a network that wants a login.",
   internal: "The server had a fault. Try again in a moment.",

@@ -17,11 +17,12 @@ export interface Standing {
   readonly remedy?: Remedy;
 }
 
-export function standingOf(status: Status, nowMs: number): Standing {
+/** `login`: whose items these are, also while nobody is signed in. */
+export function standingOf(status: Status, nowMs: number, login?: string): Standing {
   const sync = status.sync;
   switch (sync.phase) {
     case "local":
-      return localStanding(status);
+      return localStanding(status, login);
     case "inStep":
       return {
         tone: "ok",
@@ -46,12 +47,12 @@ export function standingOf(status: Status, nowMs: number): Standing {
   }
 }
 
-function localStanding(status: Status): Standing {
-  if (status.account !== undefined) {
+function localStanding(status: Status, login: string | undefined): Standing {
+  if (login !== undefined) {
     return {
       tone: "warn",
       label: "Signed out",
-      detail: "Your items stay on this device. Sign in to sync them again.",
+      detail: `The items of ${login} stay on this device. Sign in to sync them again.`,
       remedy: "signIn",
     };
   }
@@ -173,8 +174,13 @@ export function count(value: number): string {
   return value.toLocaleString("en");
 }
 
+/** "1 item", "2 items". */
+export function counted(value: number, one: string, several = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : several}`;
+}
+
 function changes(value: number): string {
-  return value === 1 ? "1 change" : `${count(value)} changes`;
+  return counted(value, "change");
 }
 
 function sentence(text: string): string {

@@ -1,26 +1,31 @@
 /**
  * What the screens listen to: rows, the database's status, the window, and the time.
  */
-import type { Database, Row, Status } from "@warren/client";
+import type { Database, RowOf, Status } from "@warren/client";
 import { useObservable } from "@warren/client/react";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { dayOf } from "../data/dates.js";
 import type { Now, Query } from "../data/views.js";
 
-export interface Rows<T extends Row> {
+export interface Rows<T extends RowOf<T>> {
   readonly rows: readonly T[];
   /** Which query they answer: until a new one is answered, the rows of the last one stay. */
   readonly query: Query;
 }
 
-/** The rows of a query, told anew when they change. */
-export function useRows<T extends Row>(db: Database, query: Query): Rows<T> | undefined {
+/** The rows of a query, told anew when they change. Without a query there are none. */
+export function useRows<T extends RowOf<T>>(
+  db: Database,
+  query: Query | undefined,
+): Rows<T> | undefined {
   const [answer, setAnswer] = useState<Rows<T>>();
-  const key = JSON.stringify([query.sql, query.parameters]);
-  useEffect(
-    () => db.liveQuery<T>(query.sql, query.parameters)((rows) => setAnswer({ rows, query })),
-    [db, key],
-  );
+  const key = query && JSON.stringify([query.sql, query.parameters]);
+  useEffect(() => {
+    if (query !== undefined)
+      return db.liveQuery<T>(query.sql, query.parameters)((rows) => setAnswer({ rows, query }));
+    setAnswer(undefined);
+    return undefined;
+  }, [db, key]);
   return answer;
 }
 
@@ -41,6 +46,8 @@ export function useMedia(query: string): boolean {
 }
 
 export const PHONE = "(max-width: 767px)";
+/** A finger is all there is to point with. */
+export const TOUCH = "(hover: none) and (pointer: coarse)";
 /** Room for the item beside the list. */
 export const WIDE = "(min-width: 1080px)";
 

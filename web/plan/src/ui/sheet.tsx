@@ -1,9 +1,10 @@
 /**
  * What lies over the page until it is done with, on `<dialog>`: the browser keeps the focus in it,
- * closes it on Escape, and gives the focus back.
+ * closes it on Escape and on the way back, and gives the focus back.
  */
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayer } from "./layers.js";
 
 interface Props {
   readonly class: string;
@@ -17,6 +18,7 @@ interface Props {
 
 export function Sheet({ label, onClose, testId, children, ...props }: Props): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null);
+  useLayer(onClose);
   useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();

@@ -17,7 +17,9 @@ interface Props {
 export function ToastRegion({ toast, onClose }: Props): JSX.Element {
   const [isHeld, setHeld] = useState(false);
   useEffect(() => {
-    if (toast === undefined || isHeld || toast.tone === "bad") return undefined;
+    if (toast === undefined || isHeld || toast.stays === true || toast.tone === "bad") {
+      return undefined;
+    }
     const timer = setTimeout(onClose, SHOWN_MS);
     return () => clearTimeout(timer);
   }, [toast, isHeld]);

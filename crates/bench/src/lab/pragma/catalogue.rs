@@ -87,7 +87,9 @@ pub(super) fn configurations() -> Vec<Configuration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::{Difference, Verdict};
     use crate::lab::configuration::Configured;
+    use crate::lab::pragma::ROUNDS_MIN;
 
     #[test]
     fn every_configuration_takes_effect_on_a_plain_file() {
@@ -100,6 +102,15 @@ mod tests {
         }
         let published = all.iter().filter(|one| one.about.starts_with("published")).count();
         assert_eq!((published, all.len()), (12, 13 + CHANGES.len()));
+    }
+
+    #[test]
+    fn the_least_number_of_rounds_is_enough_for_a_verdict() {
+        let comparisons = (configurations().len() - 1) * 2;
+        let verdict = |rounds: usize| Difference::of(&vec![2.0; rounds], comparisons).verdict;
+        let rounds: usize = ROUNDS_MIN.parse().unwrap();
+        assert_eq!(verdict(rounds), Verdict::Faster);
+        assert_eq!(verdict(rounds - 1), Verdict::TooFewRounds);
     }
 
     #[test]

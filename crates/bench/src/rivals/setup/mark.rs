@@ -7,18 +7,18 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-pub(super) struct Mark {
+pub(crate) struct Mark {
     path: PathBuf,
     installed: String,
 }
 
 impl Mark {
     /// The file, and all that the installation depends on.
-    pub(super) fn new(path: PathBuf, installed: String) -> Self {
+    pub(crate) fn new(path: PathBuf, installed: String) -> Self {
         Self { path, installed }
     }
 
-    pub(super) fn is_set(&self) -> anyhow::Result<bool> {
+    pub(crate) fn is_set(&self) -> anyhow::Result<bool> {
         match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             before => {
@@ -28,7 +28,7 @@ impl Mark {
         }
     }
 
-    pub(super) fn set(&self) -> anyhow::Result<()> {
+    pub(crate) fn set(&self) -> anyhow::Result<()> {
         let write = || {
             // What was installed may be nothing: then the folder is not there.
             self.path.parent().map_or(Ok(()), fs::create_dir_all)?;

@@ -58,7 +58,8 @@ fn a_driver_gets_the_plan_and_its_answer_becomes_a_sample() {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let run = format!("cat > '{}'; echo '{}'", seen.display(), answer());
-    let found = Found { present: vec![fake(folder.path(), &run)], absent: Vec::new() };
+    let found =
+        Found { present: vec![fake(folder.path(), &run)], absent: Vec::new(), unbuilt: Vec::new() };
     let mut cases = cases(&found, workload());
     let [case] = &mut cases[..] else { panic!("one driver, one case") };
     assert_eq!(case.name, "fake 1.2.3");

@@ -3,11 +3,10 @@
 //! Django sets `foreign_keys` by itself; saying it again does no harm. With the transaction mode, a
 //! transaction that will write waits for its turn at its begin, where waiting is possible.
 
-use super::Recipe;
+use super::{Recipe, python};
 
 pub(super) fn write(recipe: &Recipe) -> String {
-    let pragmas =
-        recipe.lines(|name, value| format!("                \"PRAGMA {name} = {value};\""));
+    let pragmas = recipe.lines("                ", line);
     format!(
         "# In settings.py, with Django 5.1 or later.
 DATABASES = {{
@@ -23,4 +22,12 @@ DATABASES = {{
 }}
 "
     )
+}
+
+pub(super) fn line(name: &str, value: &str) -> String {
+    format!("\"PRAGMA {name} = {value};\"")
+}
+
+pub(super) fn check() -> String {
+    python::check_with("django", "connection", "connection.cursor()")
 }

@@ -1,10 +1,9 @@
 //! For drift, with the `sqlite3` package under it: for Dart and Flutter.
 
-use super::Recipe;
+use super::{Recipe, check};
 
 pub(super) fn write(recipe: &Recipe) -> String {
-    let pragmas =
-        recipe.lines(|name, value| format!("      database.execute('PRAGMA {name} = {value}');"));
+    let pragmas = recipe.lines("      ", line);
     format!(
         "import 'dart:io';
 
@@ -17,6 +16,32 @@ QueryExecutor openConnection() {{
     setup: (database) {{
 {pragmas}    }},
   );
+}}
+"
+    )
+}
+
+pub(super) fn line(name: &str, value: &str) -> String {
+    format!("database.execute('PRAGMA {name} = {value}');")
+}
+
+pub(super) fn check() -> String {
+    let (pragmas, query) = (check::pragmas("      "), check::query("      "));
+    format!(
+        "Future<void> printSettings(GeneratedDatabase db) async {{
+  const pragmas = '''
+      {pragmas}''';
+  const query = \"\"\"{query}\"\"\";
+  print('framework=drift');
+  for (final name in pragmas.trim().split(RegExp(r'\\s+'))) {{
+    for (final row in await db.customSelect('PRAGMA $name').get()) {{
+      print('$name=${{row.data.values.first}}');
+    }}
+  }}
+  for (final row in await db.customSelect(query).get()) print(row.data.values.first);
+  for (final name in ['SQLITE_TMPDIR', 'TMPDIR']) {{
+    print('$name=${{Platform.environment[name] ?? \"\"}}');
+  }}
 }}
 "
     )

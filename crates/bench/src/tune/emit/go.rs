@@ -1,10 +1,10 @@
 //! For Go's `database/sql` with modernc.org/sqlite, whose data source name carries PRAGMAs to each
 //! connection of the pool: one that is executed reaches a single connection, and is lost with it.
 
-use super::Recipe;
+use super::{Recipe, check};
 
 pub(super) fn write(recipe: &Recipe) -> String {
-    let pragmas = recipe.lines(|name, value| format!("\t\t\"{name}({value})\","));
+    let pragmas = recipe.lines("\t\t", line);
     format!(
         "package main
 
@@ -21,6 +21,34 @@ func Open() (*sql.DB, error) {{
 {pragmas}\t}}
 \toptions := url.Values{{\"_pragma\": pragmas, \"_txlock\": {{\"immediate\"}}}}
 \treturn sql.Open(\"sqlite\", \"file:app.db?\"+options.Encode())
+}}
+"
+    )
+}
+
+pub(super) fn line(name: &str, value: &str) -> String {
+    format!("\"{name}({value})\",")
+}
+
+pub(super) fn check() -> String {
+    let (pragmas, query) = (check::pragmas("\t\t"), check::query("\t\t"));
+    format!(
+        "func PrintSettings(db *sql.DB) (err error) {{
+\tqueries := map[string]string{{\"\": `{query}`}}
+\tnames := `{pragmas}`
+\tfor _, name := range strings.Fields(names) {{
+\t\tqueries[name+\"=\"] = \"PRAGMA \" + name
+\t}}
+\tfor name, query := range queries {{
+\t\trows, failed := db.Query(query)
+\t\tfor value := any(nil); failed == nil && rows.Next() && rows.Scan(&value) == nil; {{
+\t\t\tfmt.Printf(\"%s%v\\n\", name, value)
+\t\t}}
+\t\terr = errors.Join(err, failed)
+\t}}
+\tfmt.Println(\"framework=go\\nSQLITE_TMPDIR=\" + os.Getenv(\"SQLITE_TMPDIR\"))
+\tfmt.Println(\"TMPDIR=\" + os.Getenv(\"TMPDIR\"))
+\treturn err
 }}
 "
     )

@@ -3,10 +3,10 @@
 //! Its `SQLiteConfig` knows some PRAGMAs, and none of others, such as `wal_autocheckpoint`; it sets them in an
 //! order of its own. So a connection is given them as statements, which a pool can do, too.
 
-use super::Recipe;
+use super::{Recipe, check};
 
 pub(super) fn write(recipe: &Recipe) -> String {
-    let pragmas = recipe.lines(|name, value| format!("        \"PRAGMA {name} = {value}\","));
+    let pragmas = recipe.lines("        ", |name, value| line(name, value) + ",");
     format!(
         "import java.sql.Connection;
 import java.sql.DriverManager;
@@ -40,4 +40,31 @@ final class Database {{
 /// Java allows none after the last argument.
 fn without_last_comma(lines: &str) -> String {
     lines.strip_suffix(",\n").map_or_else(String::new, |lines| format!("{lines}\n"))
+}
+
+pub(super) fn line(name: &str, value: &str) -> String {
+    format!("\"PRAGMA {name} = {value}\"")
+}
+
+pub(super) fn check() -> String {
+    let (pragmas, query) = (check::pragmas("        "), check::query("        "));
+    format!(
+        "static void printSettings(java.sql.Connection connection) throws java.sql.SQLException {{
+    var queries = new java.util.LinkedHashMap<String, String>();
+    queries.put(\"\", \"\"\"
+        {query}\"\"\");
+    String names = \"\"\"
+        {pragmas}\"\"\";
+    for (String name : names.split(\"\\\\s+\")) queries.put(name + \"=\", \"PRAGMA \" + name);
+    for (var query : queries.entrySet()) try (var statement = connection.createStatement()) {{
+        if (!statement.execute(query.getValue())) continue;
+        for (var rows = statement.getResultSet(); rows.next();)
+            System.out.println(query.getKey() + rows.getString(1));
+    }}
+    System.out.println(\"framework=jdbc\");
+    for (String name : new String[] {{\"SQLITE_TMPDIR\", \"TMPDIR\"}})
+        System.out.println(name + \"=\" + System.getenv().getOrDefault(name, \"\"));
+}}
+"
+    )
 }

@@ -1,10 +1,10 @@
 //! For Python's `SQLAlchemy`: a listener for each connection of the pool. An asynchronous engine has
 //! it on its `sync_engine`.
 
-use super::Recipe;
+use super::{Recipe, python};
 
 pub(super) fn write(recipe: &Recipe) -> String {
-    let pragmas = recipe.lines(|name, value| format!("    \"PRAGMA {name} = {value}\","));
+    let pragmas = recipe.lines("    ", line);
     format!(
         "from sqlalchemy import create_engine, event
 
@@ -22,4 +22,12 @@ def set_pragmas(connection, record):
     cursor.close()
 "
     )
+}
+
+pub(super) fn line(name: &str, value: &str) -> String {
+    format!("\"PRAGMA {name} = {value}\",")
+}
+
+pub(super) fn check() -> String {
+    python::check_with("sqlalchemy", "engine", "engine.raw_connection().cursor()")
 }

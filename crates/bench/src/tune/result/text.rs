@@ -118,10 +118,7 @@ impl Tuning {
             Some(together) => {
                 hanging("recommended, together, compared with today: ", &told(together))
             }
-            None => vec![
-                "nothing that was tried is faster beyond the noise: for speed, change nothing"
-                    .to_owned(),
-            ],
+            None => no_recommendation(&self.tried),
         };
         let text = |one: &Recommendation| format!("PRAGMA {} = {};", one.pragma, one.value);
         let width = self.recommended.iter().map(|one| text(one).len()).max().unwrap_or(0);
@@ -143,7 +140,10 @@ impl Tuning {
             Reason::Faster => return self.why_faster(of),
             Reason::AsToday => "as today: libraries differ in it",
             Reason::Hygiene => match of.pragma.as_str() {
-                "busy_timeout" => "not for speed: waits for a lock instead of failing",
+                "busy_timeout" => {
+                    "for locks: longer than a transaction, shorter than a person waits"
+                }
+                "foreign_keys" => "not for speed: without it, those of the schema are not kept",
                 "journal_size_limit" => "not for speed: cuts a WAL that grew",
                 _ => "not for speed: no plaintext in temporary files",
             },
@@ -204,6 +204,50 @@ impl Tried {
     }
 }
 
+/// Why nothing is recommended, without denying what the table shows.
+fn no_recommendation(tried: &[Tried]) -> Vec<String> {
+    let allowed = || tried.iter().filter(|tried| !tried.is_refused());
+    let names = |wanted: &dyn Fn(&Tried) -> bool| {
+        let names = allowed().filter(|tried| wanted(tried)).map(Tried::name);
+        names.map(|name| name.replace(' ', &TIED.to_string())).collect::<Vec<_>>().join(", ")
+    };
+    let is = |tried: &Tried, verdict| {
+        tried.comparisons.iter().any(|one| one.difference.verdict == verdict)
+    };
+    let faster = names(&|tried| is(tried, Verdict::Faster));
+    let unsettled = names(&|tried| is(tried, Verdict::TooFewRounds));
+    let mut lines = Vec::new();
+    if !faster.is_empty() {
+        lines.extend(hanging(
+            "",
+            &format!(
+                "faster in a part of the load, and not recommended: {faster}. It is slower in \
+                 another part, had too little time for the whole, or did not hold when it was \
+                 measured once more; more time may tell (--minutes)"
+            ),
+        ));
+    }
+    if !unsettled.is_empty() {
+        let text = format!("too little time for a no: {unsettled}; --minutes gives more");
+        lines.extend(hanging("", &text));
+    }
+    if lines.is_empty() {
+        let highest = |tried: &Tried| {
+            let highs = tried.comparisons.iter().map(|one| one.difference.interval.high);
+            highs.fold(1.0, f64::max)
+        };
+        let most = allowed().map(highest).fold(1.0, f64::max);
+        lines.extend(hanging(
+            "",
+            &format!(
+                "for speed, change nothing: nothing that was tried is faster beyond the noise, and \
+                 none can be more than {most:.2} times as fast in any part of the load"
+            ),
+        ));
+    }
+    lines
+}
+
 fn is_different(one: &Comparison) -> bool {
     matches!(one.difference.verdict, Verdict::Faster | Verdict::Slower)
 }
@@ -236,4 +280,50 @@ fn hanging(label: &str, text: &str) -> Vec<String> {
         if number == 0 { format!("{label}{line}") } else { format!("    {line}") }
     });
     lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::Difference;
+    use crate::measure::Spread;
+
+    /// A setting whose phases were so many times as fast, in each round.
+    fn tried(pragma: &'static str, phases: &[&[f64]]) -> Tried {
+        let comparison = |ratios: &&[f64]| Comparison {
+            phase: "mix".to_owned(),
+            rate: Spread::of(ratios.to_vec()),
+            ratio: Spread::of(ratios.to_vec()),
+            difference: Difference::of(ratios, 1),
+        };
+        Tried {
+            pragma,
+            value: "1",
+            safety: Safety::Safe,
+            cost: "",
+            memory_bytes: 0,
+            outcome: Outcome::NoDifference,
+            beside: Vec::new(),
+            comparisons: phases.iter().map(comparison).collect(),
+            added: None,
+        }
+    }
+
+    #[test]
+    fn a_no_contradicts_nothing_and_has_an_interval() {
+        let (fast, same) = ([2.0; 12], [0.9, 1.1, 0.95, 1.05, 1.0, 1.2, 0.8, 1.0, 1.1, 0.9]);
+        let part = no_recommendation(&[tried("wal", &[&fast, &same]), tried("other", &[&same])]);
+        let part = part.join(" ");
+        assert!(
+            part.contains("faster in a part of the load, and not recommended: wal 1."),
+            "{part}"
+        );
+        assert!(!part.contains("nothing that was tried is faster"), "{part}");
+
+        let short = no_recommendation(&[tried("wal", &[&[2.0, 3.0]])]).join(" ");
+        assert_eq!(short, "too little time for a no: wal 1; --minutes gives more");
+
+        let none = no_recommendation(&[tried("other", &[&same])]).join(" ");
+        assert!(none.contains("none can be more than 1."), "{none}");
+    }
 }

@@ -294,3 +294,49 @@ fn a_fifo_under_the_name_of_the_copy_keeps_nobody_from_opening_the_database() {
         assert!(maintain(&database).is_compacted);
     });
 }
+
+#[test]
+fn a_rewritten_file_holds_nothing_of_what_was_replaced() {
+    let fixture = fixture();
+    let database = fixture.open_with("a.db", |options| options.encryption = Encryption::None);
+    fragment(&database, 0);
+    let run = |sql: &'static str, value: &'static str| {
+        let write = database.write::<_, Error, _>(engine::Durability::Disk, move |db| {
+            Ok(db.execute(sql, [value]).map(drop)?)
+        });
+        write.wait().unwrap();
+    };
+    run("INSERT INTO t (id, x) VALUES (-1, ?1)", MARKER);
+    run("UPDATE t SET x = ?1 WHERE id = -1", "replaced");
+    let holds_marker = || {
+        ["", "-wal"].iter().any(|suffix| {
+            let raw = std::fs::read(beside(database.path(), suffix)).unwrap_or_default();
+            raw.windows(MARKER.len()).any(|bytes| bytes == MARKER.as_bytes())
+        })
+    };
+    assert!(holds_marker(), "it would not be looked for in vain");
+    let before = content(&database);
+    database.rewrite().unwrap();
+    assert!(!holds_marker());
+    assert!(before == content(&database));
+    // Who holds a snapshot of the old file keeps it: that is said.
+    let (reading, read) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let shared = std::sync::Arc::clone(&database);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let read = shared.read::<_, Error>(|db| {
+                let sum = number(db, "SELECT count(*) FROM t");
+                reading.send(()).unwrap();
+                released.recv().unwrap_err();
+                Ok(sum)
+            });
+            read.unwrap()
+        });
+        read.recv().unwrap();
+        let refused = database.rewrite();
+        drop(release);
+        assert!(matches!(refused, Err(Error::Busy)), "{refused:?}");
+    });
+    database.rewrite().unwrap();
+}

@@ -142,6 +142,7 @@ DECLARE
     fresh CONSTANT integer := length(arrived) / 16;
     root vault;
 BEGIN
+    PERFORM share_vault(for_vault);
     INSERT INTO node AS n
     SELECT for_vault, a.window_id, sum(a.count), sum(a.lane0), sum(a.lane1), sum(a.lane2),
         sum(a.lane3)
@@ -193,12 +194,20 @@ BEGIN
 END
 $$;
 
--- Keeps out everybody who stores, from here to the commit.
+-- Waits until nobody adds to the vault's nodes any more, and keeps everybody from it until the
+-- commit. Locks of rows would not do: those that do not exist yet cannot be locked.
 CREATE OR REPLACE FUNCTION warren.lock_vault(for_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM FROM node AS n WHERE n.vault_id = for_vault ORDER BY n.window_id FOR UPDATE;
-    PERFORM FROM vault AS v WHERE v.vault_id = for_vault FOR UPDATE;
+    PERFORM pg_advisory_xact_lock(hashtextextended(for_vault::text, 0));
+END
+$$;
+
+-- The same of those who add, who do not keep each other out.
+CREATE OR REPLACE FUNCTION warren.share_vault(for_vault uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(for_vault::text, 0));
 END
 $$;
 
@@ -248,6 +257,72 @@ BEGIN
     WHERE m.vault_id = of_vault AND m.timestamp = o.stamp;
     DELETE FROM message AS m WHERE m.vault_id = of_vault AND m.timestamp = ANY (lost);
     PERFORM rebuild(of_vault);
+END
+$$;
+
+-- Gives messages other contents, all or none; arrays as of `store`, and the hashes that the messages
+-- are taken to have.
+CREATE OR REPLACE FUNCTION warren.erase(
+    of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
+    contents bytea[], old_highs bigint[], old_lows bigint[], bytes_max bigint
+) RETURNS TABLE (
+    erased bigint, newest bigint, held bigint, held_bytes bigint, lanes bigint[]
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    root vault := sound_root(of_vault);
+    fits bigint;
+    changes warren.node[];
+    more_bytes bigint;
+BEGIN
+    PERFORM lock_vault(of_vault);
+    root := stored_root(of_vault);
+    SELECT count(*) INTO fits
+    FROM unnest(stamps, highs, lows, old_highs, old_lows) AS o (stamp, high, low, old_high, old_low)
+    JOIN message AS m ON m.vault_id = of_vault AND m.timestamp = o.stamp
+    WHERE (m.hash_high, m.hash_low) IN ((o.old_high, o.old_low), (o.high, o.low));
+    IF fits < cardinality(stamps) THEN
+        RAISE EXCEPTION 'a message is not what it was taken for' USING ERRCODE = 'WR005';
+    END IF;
+
+    -- What the sums change by: new hashes minus old ones. `count` has the messages that change.
+    SELECT array_agg(ROW(of_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2, s.lane3)::node),
+        coalesce(sum(s.bytes), 0)
+    INTO changes, more_bytes
+    FROM (
+        SELECT window_of(o.stamp) AS window_id, count(*) AS count,
+            sum(o.size - m.size)::bigint AS bytes,
+            sum(upper_lane(o.high) - upper_lane(m.hash_high))::bigint AS lane0,
+            sum(lower_lane(o.high) - lower_lane(m.hash_high))::bigint AS lane1,
+            sum(upper_lane(o.low) - upper_lane(m.hash_low))::bigint AS lane2,
+            sum(lower_lane(o.low) - lower_lane(m.hash_low))::bigint AS lane3
+        FROM unnest(stamps, highs, lows, sizes) AS o (stamp, high, low, size)
+        JOIN message AS m ON m.vault_id = of_vault AND m.timestamp = o.stamp
+        WHERE (m.hash_high, m.hash_low) <> (o.high, o.low)
+        GROUP BY 1
+    ) AS s;
+    changes := coalesce(changes, '{}');
+
+    UPDATE message AS m
+    SET hash_high = o.high, hash_low = o.low, size = o.size, content = o.content
+    FROM unnest(stamps, highs, lows, sizes, contents) AS o (stamp, high, low, size, content)
+    WHERE m.vault_id = of_vault AND m.timestamp = o.stamp
+        AND (m.hash_high, m.hash_low) <> (o.high, o.low);
+    UPDATE node AS n SET lane0 = n.lane0 + c.lane0, lane1 = n.lane1 + c.lane1,
+        lane2 = n.lane2 + c.lane2, lane3 = n.lane3 + c.lane3
+    FROM unnest(changes) AS c
+    WHERE n.vault_id = of_vault AND n.window_id = c.window_id;
+    -- The trigger has taken the change for damage.
+    UPDATE vault AS v SET bytes = v.bytes + more_bytes, damaged = false,
+        lane0 = v.lane0 + coalesce((SELECT sum(c.lane0) FROM unnest(changes) AS c), 0),
+        lane1 = v.lane1 + coalesce((SELECT sum(c.lane1) FROM unnest(changes) AS c), 0),
+        lane2 = v.lane2 + coalesce((SELECT sum(c.lane2) FROM unnest(changes) AS c), 0),
+        lane3 = v.lane3 + coalesce((SELECT sum(c.lane3) FROM unnest(changes) AS c), 0)
+    WHERE v.vault_id = of_vault
+    RETURNING v.* INTO root;
+    PERFORM check_quota('bytes', root.bytes, bytes_max);
+    RETURN QUERY SELECT coalesce((SELECT sum(c.count) FROM unnest(changes) AS c), 0)::bigint,
+        root.cursor, root.count, root.bytes, lanes_of(root);
 END
 $$;
 

@@ -1,5 +1,5 @@
 //! Every driver that can be had does what Format 12 says: Python's with the Python of `make test`,
-//! and what `warren bench runtime --setup` built on this machine.
+//! and what `warren bench runtime --rivals bench/rivals --setup` built in this repository.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,8 +23,7 @@ const LONG: Duration = Duration::from_secs(30);
 static DRIVERS: LazyLock<Vec<Driver>> = LazyLock::new(|| {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let rivals = root.join("bench/rivals");
-    let built =
-        find(&rivals, &root.join("target/rivals"), Missing::Absent(SETUP), &ProgressBar::hidden());
+    let built = find(&Place::of(rivals.clone()), Missing::Absent(SETUP), &ProgressBar::hidden());
     let python = python();
     let of_python = ["apsw-sqlite3mc", "python-sqlite3"].map(|name| {
         let arguments = vec![rivals.join(name).join("lab.py")];

@@ -51,7 +51,7 @@ fn plan(folder: &Path) -> Plan {
         body_bytes: 10,
         configurations: vec![Profile::by_name("production").unwrap()],
         ciphers: vec![None, Some(Cipher::ChaCha20)],
-        rivals: folder.join("bench/rivals"),
+        place: Place::of(folder.join("bench/rivals")),
     }
 }
 
@@ -122,11 +122,34 @@ fn setting_up_says_who_is_there() {
     write(&rivals, "python", &[("plan.py", SHARED)]);
     write(&rivals, "one", &[("lab.py", &driver("same", "one", "sql"))]);
     write(&rivals, "broken", &[("lab.py", "import nothing_like_it")]);
-    let drivers = setup(&rivals, &ProgressBar::hidden()).to_string();
+    let drivers = Place::of(rivals).set_up(&ProgressBar::hidden()).unwrap().to_string();
     let lines: Vec<&str> = drivers.lines().collect();
-    let [present, absent] = lines[..] else { panic!("{drivers}") };
+    let [present, absent, ..] = lines[..] else { panic!("{drivers}") };
     assert!(present.starts_with("present: same 1.0 on one 3."), "{present}");
     assert!(present.ends_with(", no encrypted files)"), "{present}");
     assert!(absent.starts_with("absent: broken (`about`: "), "{absent}");
     assert!(absent.contains("nothing_like_it"), "{absent}");
+}
+
+#[test]
+fn what_was_never_set_up_is_told_until_it_was_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let rivals = folder.path().join("bench/rivals");
+    write(&rivals, "python", &[("plan.py", SHARED)]);
+    write(&rivals, "one", &[("lab.py", &driver("same", "one", "sql"))]);
+    let place = Place::of(rivals.clone());
+    let bar = ProgressBar::hidden();
+    assert!(place.not_set_up(&bar).unwrap().is_none(), "nothing has to be built");
+    // Nothing that pip could install: setting it up fails without asking anybody.
+    let requirements = ("requirements.txt", "./there-is-no-such-folder\n");
+    write(&rivals, "unbuilt", &[("lab.py", ""), requirements]);
+    let told = place.not_set_up(&bar).unwrap().expect("one is not built").to_string();
+    let command = format!("`warren bench runtime --setup --rivals {}` installs", rivals.display());
+    for expected in ["not set up here: unbuilt;", &command] {
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
+    assert!(!told.contains("1 GB"), "what these take is not known: {told}");
+    let drivers = place.set_up(&bar).unwrap().to_string();
+    assert!(drivers.contains("absent: unbuilt ("), "{drivers}");
+    assert!(place.not_set_up(&bar).unwrap().is_none(), "it was tried");
 }

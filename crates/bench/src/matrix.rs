@@ -1,0 +1,167 @@
+//! The published table, in one look: configurations × operations, with the time to set a file up and
+//! its size.
+//!
+//! # Invariants
+//! - It has no figures of its own but the sizes of the files: all others are those of the report's
+//!   tables.
+//! - The verdict of a cell and the interval beside it are of one computation, so they never
+//!   contradict each other.
+//!
+//! # Not here
+//! - How it looks → `text/matrix.rs`, `html/matrix.rs`.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::interval::Verdict;
+use crate::suite::{Row, Table};
+
+/// What several tables say of the same rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Matrix {
+    /// Which of several; begins the names of its tables.
+    pub name: String,
+    /// What was measured: `1,000 messages of 3,500 bytes`.
+    pub title: String,
+    /// Operations, from left to right.
+    pub columns: Vec<MatrixColumn>,
+    /// Configurations, from top to bottom.
+    pub rows: Vec<MatrixRow>,
+}
+
+/// An operation, and who knows of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatrixColumn {
+    /// Over the column.
+    pub name: Cow<'static, str>,
+    /// The report's table with its figures.
+    pub table: String,
+}
+
+/// A configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatrixRow {
+    /// Its row in the tables.
+    pub name: String,
+    /// Size of the file with all rows in it, before anything was measured; `None` if it was not
+    /// measured.
+    pub file_bytes: Option<u64>,
+}
+
+impl Matrix {
+    /// What the table of that column says of that row, if it was measured.
+    pub(crate) fn cell<'t>(
+        column: &MatrixColumn,
+        row: &MatrixRow,
+        tables: &'t [Table],
+    ) -> Option<&'t Row> {
+        let table = tables.iter().find(|table| table.name == column.table)?;
+        table.rows.iter().find(|of| of.name == row.name)
+    }
+
+    /// What all columns compare with, and how often it was measured.
+    pub(crate) fn baseline<'t>(&self, tables: &'t [Table]) -> Option<(&'t str, usize)> {
+        let first = self.columns.first()?;
+        let table = tables.iter().find(|table| table.name == first.table)?;
+        let baseline = table.rows.first()?;
+        Some((&baseline.name, baseline.rate.samples.len()))
+    }
+}
+
+/// In place of the figures of a row that was not measured.
+pub(crate) const IDLE: &str = "not measured: it changes nothing here";
+
+/// One character for a verdict.
+pub(crate) fn sign(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Faster => '▲',
+        Verdict::Slower => '▼',
+        Verdict::NoDifference => '=',
+        Verdict::TooFewRounds => '?',
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod sample {
+    use super::*;
+    use crate::html::sample;
+    use crate::interval::Difference;
+    use crate::measure::{MS_EACH, Spread};
+
+    /// At that multiple of the baseline's 1,000 in each round.
+    fn row(name: &str, ratio: Option<f64>, rounds: usize, is_setup: bool) -> Row {
+        let ratios = vec![ratio.unwrap_or(1.0); rounds];
+        let rates: Vec<f64> = ratios.iter().map(|ratio| ratio * 1_000.0).collect();
+        let ms = rates.iter().map(|rate| 1e3 / rate).collect();
+        Row {
+            rate: Spread::of(rates),
+            of_baseline: Spread::of(ratios.clone()),
+            difference: ratio.map(|_| Difference::of(&ratios, 2)),
+            facts: is_setup.then(|| (MS_EACH.into(), Spread::of(ms))).into_iter().collect(),
+            ..sample::row(name, 1_000.0)
+        }
+    }
+
+    /// Of two configurations, one of which was measured too seldom in the last table, and one that
+    /// was not measured.
+    pub(crate) fn matrix() -> (Matrix, Vec<Table>) {
+        let tables = [("insert", 2.5, 8), ("list", 1.0, 8), ("setup", 0.02, 2)];
+        let tables = tables.map(|(operation, ratio, rounds)| Table {
+            name: format!("20-{operation}"),
+            unit: "operations".into(),
+            title: format!("{operation}, 20 messages"),
+            rows: [("production", None), ("<other>", Some(ratio))]
+                .map(|(name, ratio)| row(name, ratio, rounds, operation == "setup"))
+                .into(),
+        });
+        let column = |name: &'static str, table: &str| MatrixColumn {
+            name: name.into(),
+            table: format!("20-{table}"),
+        };
+        let line = |name: &str, file_bytes| MatrixRow { name: name.to_owned(), file_bytes };
+        let matrix = Matrix {
+            name: "20".to_owned(),
+            title: "20 messages of 10 bytes".to_owned(),
+            columns: vec![
+                column("insert", "insert"),
+                column("select", "list"),
+                column("set-up", "setup"),
+            ],
+            rows: vec![
+                line("production", Some(4_096_000)),
+                line("mmap-256mb", None),
+                line("<other>", Some(8_192)),
+            ],
+        };
+        (matrix, tables.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_what_its_table_says_of_its_row() {
+        let (matrix, tables) = sample::matrix();
+        let cell = |column: usize, row: usize| {
+            let row = Matrix::cell(&matrix.columns[column], &matrix.rows[row], &tables)?;
+            Some(row.difference.as_ref().map(|difference| difference.verdict))
+        };
+        assert_eq!(cell(0, 0), Some(None), "the baseline has no verdict");
+        assert_eq!(cell(0, 1), None, "it was not measured");
+        assert_eq!(cell(0, 2), Some(Some(Verdict::Faster)));
+        assert_eq!(cell(1, 2), Some(Some(Verdict::NoDifference)));
+        assert_eq!(cell(2, 2), Some(Some(Verdict::TooFewRounds)));
+        assert_eq!(matrix.baseline(&tables), Some(("production", 8)));
+    }
+
+    #[test]
+    fn a_matrix_is_read_as_it_was_written() {
+        let (matrix, _) = sample::matrix();
+        let json = serde_json::to_string(&matrix).unwrap();
+        assert_eq!(serde_json::from_str::<Matrix>(&json).unwrap(), matrix);
+        assert!(json.contains(r#"{"name":"mmap-256mb","file_bytes":null}"#), "{json}");
+    }
+}

@@ -1,0 +1,74 @@
+//! `warren doctor --fix`: what would be done, what was, and how to take it back.
+
+use std::path::Path;
+
+use anyhow::ensure;
+use doctor::{Fixed, Options, Report, Wanted, bytes_text};
+use engine::Encryption;
+use serde_json::json;
+
+use super::print;
+use crate::output::Output;
+
+pub(super) fn run(
+    file: &Path,
+    encryption: &Encryption,
+    options: &Options,
+    code: &str,
+    is_dry_run: bool,
+    output: Output,
+) -> anyhow::Result<Report> {
+    let wanted = match code {
+        "all" => Wanted::All,
+        code => Wanted::Code(code.to_owned()),
+    };
+    let is_known = wanted == Wanted::All || doctor::entry(code).is_some();
+    ensure!(is_known, "no code {code:?}: `warren doctor --list`");
+    let spinner = output.spinner(format_args!("fixing {}", file.display()));
+    let fixed = doctor::fix(file, encryption, options, &wanted, is_dry_run);
+    spinner.finish_and_clear();
+    let fixed = fixed?;
+    tell(file, &fixed, output);
+    output.value(&fixed)?;
+    Ok(fixed.report)
+}
+
+fn tell(file: &Path, fixed: &Fixed, output: Output) {
+    if fixed.fixes.is_empty() {
+        output.line(format_args!("nothing to fix"));
+    }
+    for fix in &fixed.fixes {
+        output.line(format_args!("{}: {}", fix.code, fix.what));
+        for line in fix.sql.lines() {
+            output.line(format_args!("         {line}"));
+        }
+        if let Some(seconds) = fix.rehearsed_seconds {
+            output
+                .line(format_args!("         tried in memory: {seconds:.3} s, the file is whole"));
+        }
+    }
+    if !fixed.fixes.is_empty() && !fixed.is_rehearsed {
+        output.line(format_args!("not tried in memory: the file is too large for that"));
+    }
+    if let Some(after) = fixed.bytes_after {
+        let (before, after) = (bytes_text(fixed.bytes_before), bytes_text(after));
+        output.line(format_args!("{before} before, {after} after"));
+    }
+    match &fixed.undo {
+        Some(folder) => {
+            output.line(format_args!("as it was: {}", folder.display()));
+            output.line(format_args!("to go back: warren doctor {} --undo", file.display()));
+            output.line(format_args!(""));
+            print::report(&fixed.report, output);
+        }
+        None if !fixed.fixes.is_empty() => output.line(format_args!("nothing was changed")),
+        None => {}
+    }
+}
+
+pub(super) fn undo(file: &Path, output: Output) -> anyhow::Result<()> {
+    let folder = doctor::undo_fix(file)?;
+    output.line(format_args!("{} is as it was in {}", file.display(), folder.display()));
+    output
+        .value(&json!({"file": file.display().to_string(), "undone": folder.display().to_string()}))
+}

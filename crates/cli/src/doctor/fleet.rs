@@ -1,0 +1,273 @@
+//! `warren doctor` on many files: each gets its share of the time, what they have in common is
+//! counted, and what cannot be examined stops nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use doctor::{Finding, Options, Report, Severity};
+use serde::Serialize;
+use walkdir::WalkDir;
+
+use super::baseline::Baseline;
+use super::history::{self, Trend};
+use super::ignore::Ignores;
+use super::{Arguments, Format, exit_status, format, verdict};
+use crate::clock;
+use crate::output::Output;
+
+/// The least that a file gets: enough to open it.
+const SHARE_MIN: Duration = Duration::from_millis(20);
+const STATUS_UNEXAMINED: u8 = 1;
+
+/// One file, and what was said of it.
+#[derive(Serialize)]
+pub(super) struct Examined {
+    pub(super) path: PathBuf,
+    /// `None` if it could not be examined.
+    pub(super) report: Option<Report>,
+    pub(super) error: Option<Refusal>,
+    /// Places of the findings that the baseline has.
+    pub(super) known: Vec<usize>,
+    /// What has changed, with `--history`; `None` at the first run.
+    pub(super) trend: Option<Trend>,
+}
+
+/// Why a file could not be examined.
+#[derive(Serialize)]
+pub(super) struct Refusal {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+}
+
+/// What all of them have in common.
+#[derive(Default, Serialize)]
+pub(super) struct Summary {
+    files_count: usize,
+    /// Files whose gravest new finding is an error.
+    errors_count: usize,
+    warnings_count: usize,
+    incomplete_count: usize,
+    unexamined_count: usize,
+    /// New findings by code.
+    findings: BTreeMap<&'static str, usize>,
+    /// Findings that the baseline has.
+    known_count: usize,
+    /// Findings that `--ignore` leaves as they are.
+    ignored_count: usize,
+    /// Lines of `--ignore` for what was not found.
+    ignores_needless: Vec<String>,
+    /// Findings of the baseline that are no longer there, as `path: code`.
+    gone: Vec<String>,
+    seconds: f64,
+}
+
+impl Examined {
+    /// Findings that the baseline has not.
+    pub(super) fn new_findings(&self) -> impl Iterator<Item = &Finding> {
+        let findings = self.report.iter().flat_map(|report| &report.findings).enumerate();
+        findings.filter(|(index, _)| !self.known.contains(index)).map(|(_, finding)| finding)
+    }
+
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| !report.integrity.is_complete)
+    }
+
+    fn gravest(&self) -> Option<Severity> {
+        self.new_findings().map(|finding| finding.severity).max()
+    }
+}
+
+/// More than one file is meant, or what only the many have.
+pub(super) fn is_wanted(arguments: &Arguments) -> bool {
+    let is_single = arguments.fix.is_some() || arguments.undo || arguments.login.is_some();
+    let has_many = arguments.files.len() > 1 || arguments.files.iter().any(|file| file.is_dir());
+    !is_single && (has_many || arguments.format != Format::Text || arguments.baseline.is_some())
+}
+
+pub(super) fn run(arguments: &Arguments, options: &Options, output: Output) -> anyhow::Result<()> {
+    let started = clock::now();
+    let mut ignores = Ignores::read(arguments.ignore.as_deref())?;
+    let mut baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
+    let total = total_budget(arguments)?;
+    let files = files(arguments)?;
+    let bar = output.progress();
+    bar.set_length(files.len().try_into().unwrap_or(u64::MAX));
+    let mut summary = Summary::default();
+    let (mut told, mut status) = (Vec::new(), 0);
+    for (index, path) in files.iter().enumerate() {
+        let left = total.map(|total| total.saturating_sub(started.elapsed()));
+        let mut options = shared(options, left, files.len() - index);
+        options.ignore = ignores.of(path);
+        let mut examined = examine(path, arguments, &options);
+        if let Some(report) = &examined.report {
+            ignores.note(path, report);
+            summary.ignored_count += report.ignored.len();
+            let history = arguments.history.as_deref();
+            let trend = history.map(|folder| history::keep(folder, report)).transpose()?;
+            examined.trend = trend.flatten();
+        }
+        if let Some(baseline) = &mut baseline {
+            examined.known = baseline.take(&examined);
+        }
+        summary.count(&examined);
+        let of_file = match &examined.error {
+            Some(_) => STATUS_UNEXAMINED,
+            None => exit_status(examined.gravest(), examined.is_incomplete(), arguments),
+        };
+        status = graver(status, of_file);
+        let has_findings = examined.report.as_ref().is_some_and(|it| !it.findings.is_empty());
+        let is_all = arguments.format == Format::Prometheus || arguments.format == Format::Junit;
+        let is_notable = examined.trend.as_ref().is_some_and(Trend::is_notable);
+        if is_all
+            || is_notable
+            || has_findings
+            || examined.error.is_some()
+            || examined.is_incomplete()
+        {
+            told.push(examined);
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    summary.gone = baseline.map(Baseline::left).unwrap_or_default();
+    summary.ignores_needless = ignores.needless();
+    summary.seconds = started.elapsed().as_secs_f64();
+    match arguments.format {
+        Format::Text => {
+            tell(&told, &summary, output);
+            output.value(&serde_json::json!({"files": told, "summary": summary}))?;
+        }
+        format => format::print(format, &told),
+    }
+    verdict(status)
+}
+
+/// Errors in a file outweigh a file that could not be examined, and that outweighs the rest.
+fn graver(a: u8, b: u8) -> u8 {
+    const ORDER: &[u8] = &[0, 3, 5, 1, 4];
+    let rank = |status: u8| ORDER.iter().position(|it| *it == status).unwrap_or(0);
+    if rank(a) >= rank(b) { a } else { b }
+}
+
+fn total_budget(arguments: &Arguments) -> anyhow::Result<Option<Duration>> {
+    let Some(seconds) = arguments.total_budget else { return Ok(None) };
+    let total = Duration::try_from_secs_f64(seconds).ok().filter(|total| !total.is_zero());
+    total.map(Some).context("--total-budget takes a number of seconds above 0")
+}
+
+/// What one of so many files may take of the time that is left.
+fn shared(options: &Options, left: Option<Duration>, files_left: usize) -> Options {
+    let files_left = u32::try_from(files_left).unwrap_or(u32::MAX).max(1);
+    let share = left.map_or(options.budget, |left| (left / files_left).max(SHARE_MIN));
+    Options { budget: options.budget.min(share), ..options.clone() }
+}
+
+fn examine(path: &Path, arguments: &Arguments, options: &Options) -> Examined {
+    let refused = |code, message| (None, Some(Refusal { code, message }));
+    let (report, error) = match arguments.key.encryption(path) {
+        Err(error) => refused("no_key", format!("{error:#}")),
+        Ok(encryption) => match doctor::examine(path, &encryption, options) {
+            Ok(report) => (Some(report), None),
+            Err(error) => refused(error.code(), error.to_string()),
+        },
+    };
+    Examined { path: path.to_owned(), report, error, known: Vec::new(), trend: None }
+}
+
+/// The files that are meant, each once. What is named is taken as it is; of folders, what looks like
+/// a database.
+fn files(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in &arguments.files {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        for entry in WalkDir::new(path).sort_by_file_name() {
+            let entry = entry.with_context(|| path.display().to_string())?;
+            if entry.file_type().is_file() && is_meant(entry.path(), &arguments.glob) {
+                files.push(entry.into_path());
+            }
+        }
+    }
+    files.sort();
+    files.dedup();
+    ensure!(!files.is_empty(), "no SQLite file there; --glob names encrypted ones");
+    Ok(files)
+}
+
+fn is_meant(path: &Path, globs: &[glob::Pattern]) -> bool {
+    if globs.is_empty() {
+        return doctor::is_database(path);
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    globs.iter().any(|glob| glob.matches(&name))
+}
+
+impl Summary {
+    fn count(&mut self, examined: &Examined) {
+        self.files_count += 1;
+        self.known_count += examined.known.len();
+        match examined.gravest() {
+            Some(Severity::Error) => self.errors_count += 1,
+            Some(Severity::Warning) => self.warnings_count += 1,
+            _ => {}
+        }
+        self.incomplete_count += usize::from(examined.is_incomplete());
+        self.unexamined_count += usize::from(examined.error.is_some());
+        for finding in examined.new_findings() {
+            *self.findings.entry(finding.code).or_default() += 1;
+        }
+    }
+}
+
+fn tell(told: &[Examined], summary: &Summary, output: Output) {
+    for examined in told {
+        let path = examined.path.display();
+        if let Some(Refusal { code, message }) = &examined.error {
+            output.line(format_args!("{path}: not examined: {message} [{code}]"));
+        }
+        for Finding { severity, code, what, .. } in examined.new_findings() {
+            output.line(format_args!("{path}: {severity} {code}: {what}"));
+        }
+        if let Some(trend) = examined.trend.as_ref().filter(|trend| trend.is_notable()) {
+            output.line(format_args!("{path}: {}", trend.text()));
+        }
+        if examined.is_incomplete() {
+            output.line(format_args!("{path}: not all of it was compared"));
+        }
+    }
+    for gone in &summary.gone {
+        output.line(format_args!("no longer there: {gone}"));
+    }
+    for line in &summary.ignores_needless {
+        output.line(format_args!("needless: {line}"));
+    }
+    if !told.is_empty() {
+        output.line(format_args!(""));
+    }
+    for (code, count) in &summary.findings {
+        let title = doctor::entry(code).map_or("", |entry| entry.title);
+        output.line(format_args!("{count:7} {code:26} {title}"));
+    }
+    output.line(format_args!(
+        "{} files in {:.1} s: {} with errors, {} with warnings, {} not compared as a whole, {} not \
+         examined{}{}",
+        summary.files_count,
+        summary.seconds,
+        summary.errors_count,
+        summary.warnings_count,
+        summary.incomplete_count,
+        summary.unexamined_count,
+        match summary.known_count {
+            0 => String::new(),
+            count => format!(", {count} findings known"),
+        },
+        match summary.ignored_count {
+            0 => String::new(),
+            count => format!(", {count} ignored"),
+        }
+    ));
+}

@@ -1,0 +1,122 @@
+//! What somebody has decided to leave as it is: `--ignore FILE`, a line each, with a reason.
+//!
+//! ```text
+//! # code           file             of what      why
+//! index_duplicate  app.db           item_owner   # the ORM makes it anew at each migration
+//! not_wal          archive/*.db                  # read only, on a network disk
+//! ```
+//!
+//! # Invariants
+//! - Each line has a reason, and a code that there is: a misspelt one would hide nothing.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use doctor::{Ignore, Report};
+
+/// The lines of one file.
+#[derive(Default)]
+pub(super) struct Ignores {
+    file: PathBuf,
+    rules: Vec<Rule>,
+    /// Lines that were needed.
+    used: BTreeSet<usize>,
+}
+
+struct Rule {
+    line: usize,
+    path: glob::Pattern,
+    ignore: Ignore,
+}
+
+impl Ignores {
+    pub(super) fn read(file: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(file) = file else { return Ok(Self::default()) };
+        let name = || file.display().to_string();
+        let text = std::fs::read_to_string(file).with_context(name)?;
+        let mut rules = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let of_line = || format!("{}, line {}", file.display(), index + 1);
+            rules.extend(rule(index + 1, line).with_context(of_line)?);
+        }
+        Ok(Self { file: file.to_owned(), rules, used: BTreeSet::new() })
+    }
+
+    /// Those for this file. A pattern with a slash is one for the whole path, as it was given; one
+    /// without, for its name.
+    pub(super) fn of(&self, path: &Path) -> Vec<Ignore> {
+        let rules = self.rules.iter().filter(|rule| rule.is_for(path));
+        rules.map(|rule| rule.ignore.clone()).collect()
+    }
+
+    /// Notes which of them were needed.
+    pub(super) fn note(&mut self, path: &Path, report: &Report) {
+        for ignored in &report.ignored {
+            let is_it = |rule: &&Rule| {
+                rule.is_for(path)
+                    && rule.ignore.code == ignored.finding.code
+                    && rule.ignore.why == ignored.why
+            };
+            self.used.extend(self.rules.iter().find(is_it).map(|rule| rule.line));
+        }
+    }
+
+    /// Lines that nothing needed: what they were for is mended, or was never there.
+    pub(super) fn needless(&self) -> Vec<String> {
+        let needless = self.rules.iter().filter(|rule| !self.used.contains(&rule.line));
+        let line = |rule: &Rule| {
+            format!("{}, line {}: {}", self.file.display(), rule.line, rule.ignore.code)
+        };
+        needless.map(line).collect()
+    }
+}
+
+impl Rule {
+    fn is_for(&self, path: &Path) -> bool {
+        if self.path.as_str().contains('/') {
+            return self.path.matches_path(path);
+        }
+        path.file_name().is_some_and(|name| self.path.matches(&name.to_string_lossy()))
+    }
+}
+
+/// `None` of a line that says nothing.
+fn rule(line: usize, text: &str) -> anyhow::Result<Option<Rule>> {
+    let (rule, why) = text.split_once('#').unwrap_or((text, ""));
+    let (words, why) = (rule.split_whitespace().collect::<Vec<_>>(), why.trim().to_owned());
+    let (code, path, name) = match words[..] {
+        [] => return Ok(None),
+        [code] => (code, "*", None),
+        [code, path] => (code, path, None),
+        [code, path, name] => (code, path, Some(name.to_owned())),
+        _ => bail!("a code, a file, a name, and behind a # why; no more"),
+    };
+    ensure!(doctor::entry(code).is_some(), "no code {code:?}: `warren doctor --list`");
+    ensure!(!why.is_empty(), "why is {code} to be left as it is? Say so behind a #");
+    let path = glob::Pattern::new(path).with_context(|| path.to_owned())?;
+    Ok(Some(Rule { line, path, ignore: Ignore { code: code.to_owned(), name, why } }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_a_code_and_a_reason() {
+        let rule = |text| rule(1, text);
+        assert!(rule("  # only a word").unwrap().is_none());
+        let whole = rule("not_wal a/*.db t # why # not").unwrap().unwrap();
+        assert_eq!(
+            (whole.ignore.name.as_deref(), whole.ignore.why.as_str()),
+            (Some("t"), "why # not")
+        );
+        assert!(whole.is_for(Path::new("a/x.db")) && !whole.is_for(Path::new("b/x.db")));
+        assert!(rule("not_wal # all").unwrap().unwrap().is_for(Path::new("b/x.db")));
+        for wrong in
+            ["not_wal", "not_wal #", "no_such # why", "not_wal a b c # why", "not_wal [ # x"]
+        {
+            assert!(rule(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `--settings`: what a program's connection answered, read, with the way in which its framework
+//! writes a setting.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use bench::tune::emit::Framework;
+use doctor::{ConnectionSettings, SETTINGS_BYTES_MAX};
+
+use super::Arguments;
+
+pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Option<ConnectionSettings>> {
+    let Some(path) = arguments.settings.as_deref() else { return Ok(None) };
+    let is_one = matches!(&arguments.files[..], [file] if !file.is_dir());
+    ensure!(is_one, "--settings are those of one connection: give the one file that it has open");
+    let mut settings = ConnectionSettings::parse(&read(path)?)?;
+    let framework = settings.framework().and_then(Framework::by_name);
+    settings.line = framework.map(|framework| framework.line);
+    Ok(Some(settings))
+}
+
+/// No more than can be settings, and a byte.
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let limit = SETTINGS_BYTES_MAX.saturating_add(1).try_into().unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    let done = if path == Path::new("-") {
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+    };
+    done.with_context(|| path.display().to_string())?;
+    Ok(bytes)
+}

@@ -1,0 +1,63 @@
+//! A key that a command prints: of a password manager, or of what derives one for each file.
+//!
+//! # Invariants
+//! - What it prints is zeroised, and has a limit; so has its time.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use zeroize::Zeroizing;
+
+/// What a command may print.
+const KEY_BYTES_MAX: u64 = 4_096;
+/// How long it may take: somebody may have to touch a token.
+const TIME_MAX: Duration = Duration::from_mins(1);
+/// Names the file for the command.
+const FILE_VARIABLE: &str = "WARREN_FILE";
+
+/// Runs the command for this file, by the shell. Returns what it printed.
+pub(super) fn run(command: &str, file: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+    let started = Command::new("sh")
+        .args(["-c", command])
+        .env(FILE_VARIABLE, file)
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut child = started.with_context(|| format!("--key-command {command:?}"))?;
+    let printed = read(&mut child, command);
+    if printed.is_err() {
+        // It has failed already; what ends it may find it ended.
+        drop(child.kill());
+    }
+    let status = child.wait().context("--key-command")?;
+    let printed = printed?;
+    ensure!(status.success(), "--key-command {command:?} for {}: {status}", file.display());
+    ensure!(
+        !printed.is_empty(),
+        "--key-command {command:?} printed nothing for {}",
+        file.display()
+    );
+    Ok(printed)
+}
+
+fn read(child: &mut Child, command: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+    let stdout = child.stdout.take().context("a pipe")?;
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut printed = Zeroizing::new(Vec::with_capacity(2 * 4_096));
+        let read = stdout.take(KEY_BYTES_MAX + 1).read_to_end(&mut printed);
+        // Nobody waits any more.
+        drop(sender.send(read.map(|_| printed)));
+    });
+    let Ok(printed) = receiver.recv_timeout(TIME_MAX) else {
+        bail!("--key-command {command:?} took longer than {} seconds", TIME_MAX.as_secs());
+    };
+    let printed = printed.context("--key-command")?;
+    let is_small = printed.len() as u64 <= KEY_BYTES_MAX;
+    ensure!(is_small, "--key-command {command:?} printed more than {KEY_BYTES_MAX} bytes");
+    Ok(printed)
+}

@@ -1,0 +1,135 @@
+//! `warren vault repair`, with the shipped binary: a password that was pasted into the wrong field is
+//! gone from the server's vault and from every device's file.
+
+use std::fs;
+use std::path::Path;
+
+use engine::{Encryption, Profile, open_connection};
+use serde_json::json;
+
+use crate::processes::{Server, json, sql, start, warren};
+use crate::support::{PASSWORD, Place, check_equal, files_below, sync, track_all};
+
+const SECRET: &str = "hunter2-and-more-of-it";
+
+/// Whether a file, or what SQLite has beside it, has the secret in its raw bytes.
+fn holds(file: &str) -> bool {
+    ["", "-wal", "-journal"].iter().any(|suffix| {
+        let bytes = fs::read(format!("{file}{suffix}")).unwrap_or_default();
+        bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes())
+    })
+}
+
+/// The same of the pages of ada's vault, opened with its key.
+fn vault_holds(place: &Place) -> bool {
+    let unlocked = place.unlock(PASSWORD);
+    let name = format!("{}.sqlite", unlocked.vault.as_str());
+    let files = files_below(Path::new(&place.data));
+    let path = files.iter().find(|file| file.ends_with(&name)).unwrap();
+    let encryption = Encryption::Key { key: unlocked.key, cipher: None };
+    let (db, _) = open_connection(path, &encryption, Profile::SERVER, false, false).unwrap();
+    let sql = "SELECT count(*) FROM sqlite_dbpage WHERE instr(data, CAST(?1 AS BLOB)) > 0";
+    let count: i64 = db.query_row(sql, [SECRET], |row| row.get(0)).unwrap();
+    count > 0
+}
+
+fn three_devices(place: &Place, server: &Server) -> [String; 3] {
+    let [a, b, c] = ["a.db", "b.db", "c.db"].map(|name| place.at(name));
+    sql(
+        &a,
+        &format!(
+            "PRAGMA journal_mode = wal;
+             CREATE TABLE note (id INTEGER PRIMARY KEY, title TEXT, text TEXT);
+             INSERT INTO note VALUES (5, 'wifi', '{SECRET}'), (6, 'shopping', 'milk')"
+        ),
+    );
+    track_all(&a);
+    place.sign_in("sync", &a, &server.address);
+    place.sign_in("clone", &b, &server.address);
+    place.sign_in("clone", &c, &server.address);
+    [a, b, c]
+}
+
+#[test]
+fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
+    let place = Place::new();
+    let server = place.serve();
+    let [a, b, c] = three_devices(&place, &server);
+    let password = ["--password-file", &place.password];
+    let erase = ["vault", "repair", &b, "--erase", "note", "5", "--column", "text"];
+    let yes = [&erase[..], &["--yes"], &password].concat();
+    warren(&[&yes[..], &["--json"]].concat()).refused("still_shown");
+    sql(&b, "UPDATE note SET text = 'see the safe' WHERE id = 5");
+    sync(&b);
+    // Not without being asked, not with another password; and nothing is lost by that.
+    let unasked = warren(&[&erase[..], &password].concat());
+    assert!(!unasked.status.success() && unasked.stderr.contains("--yes"), "{}", unasked.stderr);
+    let wrong = place.write("wrong.txt", "not the password");
+    warren(&[&erase[..], &["--yes", "--password-file", &wrong, "--json"]].concat())
+        .refused("wrong_password");
+    let address = server.host_and_port().to_owned();
+    drop(server);
+    assert!(vault_holds(&place), "there before");
+    let server = start_again(&place, &address);
+    assert_eq!(json(&yes)["erased"], 1);
+    assert_eq!(json(&yes)["erased"], 0, "nothing is left");
+    for file in [&a, &c] {
+        let report = json(&["sync", file]);
+        assert_eq!((&report["equal"], &report["erased"]), (&json!(true), &json!(1)), "{report}");
+        assert_eq!(report["unscrubbed"], json!(null));
+    }
+    for file in [&a, &b, &c] {
+        assert!(!holds(file), "{file}");
+        assert_eq!(sql(file, "SELECT text FROM note ORDER BY id"), "see the safe\nmilk");
+        let history = json(&["history", file, "note", "5"]);
+        assert_eq!(history["changes"][0]["cells"][1]["value"], "'(erased)'", "{history}");
+    }
+    sql(&a, "UPDATE note SET title = 'wifi of the guests' WHERE id = 5");
+    sync(&a);
+    sync(&c);
+    check_equal(&a, &c);
+    let new = place.at("new.db");
+    place.sign_in("clone", &new, &server.address);
+    assert!(!holds(&new));
+    drop(server);
+    assert!(!vault_holds(&place));
+    place.check_vault(5);
+}
+
+/// At the address that the files know.
+fn start_again(place: &Place, address: &str) -> Server {
+    let data = &place.data;
+    let serve = ["serve", "--listen", address, "--json", "--log", "error", "--data", data];
+    Server::new(start(&serve))
+}
+
+#[test]
+fn a_server_that_was_restored_is_erased_again() {
+    let place = Place::new();
+    let server = place.serve();
+    let [a, b, c] = three_devices(&place, &server);
+    sql(&a, "DELETE FROM note WHERE id = 5");
+    for file in [&a, &b, &c] {
+        sync(file);
+    }
+    let backup = place.at("backup");
+    json(&["backup", &backup, "--data", &place.data]);
+    let password = ["--password-file", &place.password, "--yes"];
+    let erase = ["vault", "repair", &a, "--erase", "note", "5"];
+    assert_eq!(json(&[&erase[..], &password].concat())["erased"], 2);
+    json(&["sync", &b]);
+    let address = server.host_and_port().to_owned();
+    drop(server);
+    fs::rename(&place.data, place.at("lost")).unwrap();
+    json(&["restore", &backup, "--data", &place.data]);
+    let _server = start_again(&place, &address);
+    let told = warren(&["sync", &b]);
+    assert!(!told.status.success() && told.stderr.contains("differ"), "{}", told.stderr);
+    assert_eq!(json(&["vault", "repair", &b])["again"], 2);
+    assert_eq!(json(&[&["vault", "repair", &b, "--again"], &password[..]].concat())["erased"], 2);
+    for file in [&a, &b, &c] {
+        assert_eq!(json(&["sync", file])["equal"], true);
+        assert!(!holds(file), "{file}");
+        assert_eq!(json(&["history", file, "note", "5"])["changes"], json!([]));
+    }
+}

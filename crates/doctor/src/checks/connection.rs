@@ -1,0 +1,180 @@
+//! What a program sets on its connections, judged together with the file.
+//!
+//! # Not here
+//! - How the settings come here → `settings.rs`. Settings that the file keeps → `checks/settings.rs`.
+
+mod library;
+mod locks;
+mod memory;
+#[cfg(test)]
+mod tests;
+mod wanted;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::finding::{Finding, Mend};
+use crate::memory::{available_bytes, holds};
+use crate::report::Log;
+use crate::settings::ConnectionSettings;
+use crate::subject::Subject;
+use crate::trouble::Trouble;
+
+/// What settings are judged by.
+struct Facts<'a> {
+    settings: &'a ConnectionSettings,
+    is_wal: bool,
+    page_bytes: u64,
+    /// Of the pages that are not free.
+    content_bytes: u64,
+    free_bytes: u64,
+    auto_vacuum: i64,
+    encoding: String,
+    /// Tables with foreign keys.
+    referring: Vec<String>,
+    is_encrypted: bool,
+    /// That programs can still have.
+    memory_bytes: Option<u64>,
+    /// Other processes that have the file open.
+    users_count: usize,
+    /// Where the program's temporary files go, and whether that is memory.
+    temp: Option<(PathBuf, bool)>,
+    /// The file of the connection, if that is another one.
+    other_file: Option<String>,
+}
+
+type Judgement = fn(&Facts<'_>) -> Option<Finding>;
+
+const JUDGEMENTS: &[Judgement] = &[
+    wanted::mismatch,
+    wanted::encryption,
+    locks::busy_timeout,
+    locks::journal_mode,
+    locks::synchronous_off,
+    locks::synchronous_low,
+    locks::checkpoints,
+    locks::foreign_keys,
+    library::version,
+    library::threads,
+    library::double_quotes,
+    library::encoding,
+    library::secure_delete,
+    memory::cache_large,
+    memory::cache_small,
+    memory::temp_in_memory,
+    memory::temp_unencrypted,
+];
+
+pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+    let Some(settings) = &subject.settings else { return Ok(()) };
+    let (other_file, is_unknown) = other_file(settings, &subject.outside.path);
+    let page_bytes = u64::from(subject.header.page_size);
+    let free_pages = u64::from(subject.header.free_pages_count);
+    let header = &subject.header;
+    let facts = Facts {
+        settings,
+        is_wal: header.is_wal,
+        page_bytes,
+        content_bytes: subject.pages_count().saturating_sub(free_pages) * page_bytes,
+        free_bytes: free_pages * page_bytes,
+        auto_vacuum: match (header.has_auto_vacuum, header.is_incremental) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => 2,
+        },
+        encoding: subject.db.query_row("PRAGMA encoding", [], |row| row.get(0))?,
+        referring: referring(subject)?,
+        is_encrypted: subject.cipher.is_some(),
+        memory_bytes: available_bytes(),
+        users_count: subject.outside.users.processes.len(),
+        temp: subject.outside.temp.as_ref().map(|temp| (temp.path.clone(), holds(&temp.path))),
+        other_file,
+    };
+    judge(&facts, log);
+    if is_unknown {
+        let file = settings.file().unwrap_or_default();
+        log.skip("whether the settings are of this file", format!("no {file} here"));
+    }
+    Ok(())
+}
+
+fn judge(facts: &Facts<'_>, log: &mut Log) {
+    for finding in JUDGEMENTS.iter().filter_map(|judgement| judgement(facts)) {
+        log.find(finding);
+    }
+    for finding in wanted::ineffective(facts) {
+        log.find(finding);
+    }
+    let settings = facts.settings;
+    let version = settings.text("sqlite_version").unwrap_or("?");
+    let cipher = settings.text("cipher").or_else(|| settings.text("cipher_version"));
+    let cipher = cipher.map_or_else(|| "no cipher".to_owned(), |cipher| format!("cipher {cipher}"));
+    log.check(format!("what the program sets (SQLite {version}, {cipher})"));
+    let unknown = settings.unknown();
+    if !unknown.is_empty() {
+        log.skip(format!("the settings {}", unknown.join(", ")), "they are not known here");
+    }
+    let untold = settings.untold();
+    if !untold.is_empty() {
+        log.skip(format!("the program's {}", untold.join(", ")), "the settings do not say");
+    }
+}
+
+/// The connection's file, if it is not this one; and whether that cannot be known, because it is not
+/// on this machine, or not under this name.
+fn other_file(settings: &ConnectionSettings, path: &Path) -> (Option<String>, bool) {
+    let Some(file) = settings.file() else { return (None, false) };
+    if file.is_empty() {
+        return (Some("none: it is in memory, or temporary".to_owned()), false);
+    }
+    let inode = |path: &Path| fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
+    match inode(Path::new(file)) {
+        None => (None, true),
+        found => ((found != inode(path)).then(|| file.to_owned()), false),
+    }
+}
+
+fn referring(subject: &Subject) -> rusqlite::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for table in subject.user_tables() {
+        let sql = "SELECT 1 FROM pragma_foreign_key_list(?1) LIMIT 1";
+        if !subject.rows(sql, [&table.name], |_| Ok(()))?.is_empty() {
+            names.push(table.name.clone());
+        }
+    }
+    Ok(names)
+}
+
+impl Facts<'_> {
+    /// A finding about one setting, whose value is its evidence.
+    fn finding(
+        &self,
+        code: &'static str,
+        setting: &'static str,
+        what: impl Into<String>,
+    ) -> Finding {
+        let value = self.settings.value(setting).unwrap_or_default();
+        let fact = self.settings.number(setting).map_or_else(|| value.clone().into(), Value::from);
+        Finding::new(code, what, Mend::Advice(String::new()))
+            .evidence(format!("the connection answers: {setting} = {value}"))
+            .field("setting", setting)
+            .field("value", fact)
+    }
+
+    /// What to write into the program: as its framework has it, if that is known.
+    fn set(&self, setting: &str, value: &str) -> Mend {
+        let known = self.settings.line.zip(self.settings.framework());
+        Mend::Advice(match known {
+            Some((line, framework)) => {
+                format!(
+                    "In the program, on each connection ({framework}): {}",
+                    line(setting, value)
+                )
+            }
+            None => format!("In the program, on each connection: PRAGMA {setting} = {value}"),
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! Settings on which it depends whether a commit stays, whether a connection waits, and whether
+//! references are kept.
+
+use super::Facts;
+use crate::finding::Finding;
+
+/// Longer than a transaction should take, shorter than a person waits for a page.
+const BUSY_TIMEOUT_MS: &str = "5000";
+/// Tables shown.
+const TABLES_SHOWN_MAX: usize = 5;
+const ROLLBACK: &[&str] = &["delete", "persist", "truncate"];
+
+pub(super) fn busy_timeout(facts: &Facts<'_>) -> Option<Finding> {
+    let settings = facts.settings;
+    let fails_at_once = settings.number("busy_timeout")? <= 0 && !settings.is_exclusive();
+    fails_at_once.then(|| {
+        let what = "the connection does not wait for locks: busy_timeout is 0";
+        let mut finding = facts.finding("busy_timeout_absent", "busy_timeout", what);
+        if facts.users_count > 0 {
+            let count = facts.users_count;
+            finding = finding.evidence(format!("processes that have the file open: {count}"));
+        }
+        finding
+            .mend(facts.set("busy_timeout", BUSY_TIMEOUT_MS))
+            .cost("A lock of some milliseconds is \"database is locked\" for it.")
+    })
+}
+
+pub(super) fn journal_mode(facts: &Facts<'_>) -> Option<Finding> {
+    let is_unsafe = facts.settings.is_journal(&["memory", "off"]) && facts.other_file.is_none();
+    is_unsafe.then(|| {
+        let what = "transactions have no journal on the disk";
+        facts
+            .finding("journal_mode_unsafe", "journal_mode", what)
+            .mend(facts.set("journal_mode", "WAL"))
+            .cost("If the program ends within a transaction, by a crash or a kill, the file is broken.")
+    })
+}
+
+pub(super) fn synchronous_off(facts: &Facts<'_>) -> Option<Finding> {
+    (facts.settings.number("synchronous")? == 0).then(|| {
+        let wanted = if facts.is_wal { "NORMAL" } else { "FULL" };
+        let what = "nothing is flushed to the disk: synchronous is OFF";
+        facts
+            .finding("synchronous_off", "synchronous", what)
+            .mend(facts.set("synchronous", wanted))
+            .cost("A power loss or a crash of the system can break the file.")
+    })
+}
+
+pub(super) fn synchronous_low(facts: &Facts<'_>) -> Option<Finding> {
+    let is_low = facts.settings.number("synchronous")? == 1 && facts.settings.is_journal(ROLLBACK);
+    is_low.then(|| {
+        let what = "synchronous is NORMAL with a rollback journal";
+        facts
+            .finding("synchronous_low", "synchronous", what)
+            .mend(facts.set("synchronous", "FULL"))
+            .cost(
+                "There is a very small chance that a power loss at the wrong time breaks the file.",
+            )
+    })
+}
+
+pub(super) fn checkpoints(facts: &Facts<'_>) -> Option<Finding> {
+    let is_off = facts.settings.number("wal_autocheckpoint")? <= 0 && facts.is_wal;
+    is_off.then(|| {
+        let what = "this connection never moves the WAL into the file: wal_autocheckpoint is 0";
+        facts
+            .finding("checkpoints_off", "wal_autocheckpoint", what)
+            .mend(facts.set("wal_autocheckpoint", "1000"))
+            .cost("Unless another program checkpoints, such as Litestream, the WAL grows without end.")
+    })
+}
+
+pub(super) fn foreign_keys(facts: &Facts<'_>) -> Option<Finding> {
+    let is_off = facts.settings.number("foreign_keys")? == 0 && !facts.referring.is_empty();
+    is_off.then(|| {
+        let tables = &facts.referring;
+        let shown: Vec<&str> = tables.iter().take(TABLES_SHOWN_MAX).map(String::as_str).collect();
+        let what = format!("the foreign keys of {} are not kept", shown.join(", "));
+        facts
+            .finding("foreign_keys_off", "foreign_keys", what)
+            .evidence(format!("tables that declare any: {}", tables.len()))
+            .field("tables", tables.clone())
+            .mend(facts.set("foreign_keys", "ON"))
+            .cost("Rows can refer to rows that are not there; ON DELETE CASCADE does nothing.")
+    })
+}

@@ -1,0 +1,173 @@
+//! What the program means, beside what it has: settings that did nothing, and settings of another file.
+
+use super::Facts;
+use crate::finding::{Finding, Mend};
+
+/// The connection has another file, or this one as it was.
+pub(super) fn mismatch(facts: &Facts<'_>) -> Option<Finding> {
+    let settings = facts.settings;
+    let mut evidence: Vec<(&str, String)> = Vec::new();
+    if let Some(file) = &facts.other_file {
+        evidence.push(("file", format!("its file is {file}")));
+    }
+    let mut compare = |name: &'static str, of_file: String| {
+        let found = settings.value(name).filter(|value| !value.eq_ignore_ascii_case(&of_file));
+        if let Some(value) = found {
+            evidence.push((name, format!("{name} is {value} there, and {of_file} in the file")));
+        }
+    };
+    compare("page_size", facts.page_bytes.to_string());
+    compare("encoding", facts.encoding.clone());
+    if settings.text("journal_mode").is_some() && settings.is_journal(&["wal"]) != facts.is_wal {
+        compare("journal_mode", if facts.is_wal { "wal" } else { "no WAL" }.to_owned());
+    }
+    let differ: Vec<&str> = evidence.iter().map(|(name, _)| *name).collect();
+    if differ.is_empty() {
+        return None;
+    }
+    let mend = "See which file the program opens (a relative path begins where the program was \
+                started), and let it print its settings again.";
+    let what = "the settings are of another file, or of this one as it was";
+    let mut finding = Finding::new("settings_mismatch", what, Mend::Advice(mend.to_owned()));
+    for (_, line) in &evidence {
+        finding = finding.evidence(line.clone());
+    }
+    Some(finding.field("differ", differ).cost(
+        "A program that opens a wrong path makes an empty database there, and finds no rows.",
+    ))
+}
+
+/// The program means the file to be encrypted, and it is not.
+pub(super) fn encryption(facts: &Facts<'_>) -> Option<Finding> {
+    let cipher = facts.settings.wanted().get("cipher")?;
+    let settings = facts.settings;
+    let has_cipher = settings.text("cipher").or_else(|| settings.text("cipher_version"));
+    (!facts.is_encrypted).then(|| {
+        let why = match has_cipher {
+            Some(name) => {
+                format!("the library has ciphers ({name}), and no key was set on a new file")
+            }
+            None => {
+                "the library has no ciphers: it ignores PRAGMA cipher and PRAGMA key".to_owned()
+            }
+        };
+        let mend = "Take a build of SQLite that has the cipher (SQLite3 Multiple Ciphers, \
+                    SQLCipher), and give the file a key there: PRAGMA rekey, or VACUUM INTO.";
+        let what = format!("the program means {cipher}, and the file is not encrypted");
+        Finding::new("encryption_ineffective", what, Mend::Advice(mend.to_owned()))
+            .evidence(why)
+            .field("setting", "cipher")
+            .field("wanted", cipher.as_str())
+            .cost("Who can read the file reads everything in it.")
+    })
+}
+
+/// What was set and did nothing.
+pub(super) fn ineffective(facts: &Facts<'_>) -> Vec<Finding> {
+    let all =
+        facts.settings.wanted().iter().filter(|(name, _)| **name != "cipher" || facts.is_encrypted);
+    all.filter_map(|(name, wanted)| one_ineffective(facts, name, wanted)).collect()
+}
+
+fn one_ineffective(facts: &Facts<'_>, name: &'static str, wanted: &str) -> Option<Finding> {
+    let found = match name {
+        // The file's own is the truth: it may have been changed since.
+        "auto_vacuum" => facts.auto_vacuum.to_string(),
+        "page_size" => facts.page_bytes.to_string(),
+        "cipher" => facts.settings.text(name).unwrap_or("none").to_owned(),
+        _ => facts.settings.value(name)?,
+    };
+    if plain(name, &found) == plain(name, wanted) {
+        return None;
+    }
+    let what = format!("{name} = {wanted} did nothing: it is {}", named(name, &found));
+    let mut finding = Finding::new("setting_ineffective", what, mend(facts, name, wanted))
+        .evidence(format!("wanted is {wanted}, and the answer is {found}"))
+        .field("setting", name)
+        .field("wanted", wanted)
+        .field("value", found);
+    if let Some(why) = why(name) {
+        finding = finding.evidence(why);
+    }
+    Some(finding.cost("What the setting is for does not happen, and no error says so."))
+}
+
+fn mend(facts: &Facts<'_>, name: &str, wanted: &str) -> Mend {
+    match name {
+        "auto_vacuum" | "page_size" if !is_possible(name, wanted) => {
+            Mend::Advice(format!("{name} cannot be {wanted}: see https://sqlite.org/pragma.html"))
+        }
+        "auto_vacuum" => Mend::Sql(format!("PRAGMA auto_vacuum = {wanted};\nVACUUM;")),
+        "page_size" if facts.is_encrypted => Mend::Advice(
+            "Make a new file with that page size and the key, and copy the rows.".to_owned(),
+        ),
+        "page_size" if facts.is_wal => Mend::Sql(format!(
+            "PRAGMA journal_mode = DELETE;\nPRAGMA page_size = {wanted};\nVACUUM;\n\
+             PRAGMA journal_mode = WAL;"
+        )),
+        "page_size" => Mend::Sql(format!("PRAGMA page_size = {wanted};\nVACUUM;")),
+        name => facts.set(name, wanted),
+    }
+}
+
+/// Whether a setting of the file can have this value.
+fn is_possible(name: &str, wanted: &str) -> bool {
+    let number = plain(name, wanted).parse::<u32>().ok();
+    number.is_some_and(|number| match name {
+        "page_size" => number.is_power_of_two() && (512..=65_536).contains(&number),
+        _ => number <= 2,
+    })
+}
+
+/// Why SQLite passes over a setting, where it is known to do so.
+fn why(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "auto_vacuum" | "page_size" => {
+            "a file takes it before its first page is written, which journal_mode = WAL does, too; \
+             later by VACUUM only"
+        }
+        "encoding" => "a file takes it before its first table only",
+        "foreign_keys" => {
+            "within a transaction it has no effect, and some libraries begin one first"
+        }
+        "synchronous" => "within a transaction it cannot be changed",
+        "journal_mode" => {
+            "it cannot be changed within a transaction, nor while others have the file open; WAL needs \
+             memory that its users share, and a file that can be written"
+        }
+        "cipher" => "a library without that cipher ignores it",
+        "temp_store" => "a library may be compiled to keep to one place (TEMP_STORE 0 or 3)",
+        "mmap_size" => "an encrypted file has no memory map, and a library may be compiled without",
+        _ => return None,
+    })
+}
+
+const NAMES: &[(&str, &[&str])] = &[
+    ("auto_vacuum", &["none", "full", "incremental"]),
+    ("secure_delete", &["off", "on", "fast"]),
+    ("synchronous", &["off", "normal", "full", "extra"]),
+    ("temp_store", &["default", "file", "memory"]),
+];
+
+/// Two ways to write a value become one.
+fn plain(name: &str, value: &str) -> String {
+    let value = value.to_ascii_lowercase();
+    let names = NAMES.iter().find(|(of, _)| *of == name);
+    if let Some(index) = names.and_then(|(_, names)| names.iter().position(|it| *it == value)) {
+        return index.to_string();
+    }
+    match value.as_str() {
+        "on" | "true" | "yes" => "1".to_owned(),
+        "off" | "false" | "no" => "0".to_owned(),
+        "utf8" => "utf-8".to_owned(),
+        _ => value,
+    }
+}
+
+/// A value as people write it.
+fn named(name: &str, value: &str) -> String {
+    let names = NAMES.iter().find(|(of, _)| *of == name);
+    let index = value.parse::<usize>().ok();
+    let found = names.zip(index).and_then(|((_, names), index)| names.get(index));
+    found.map_or_else(|| value.to_owned(), |name| name.to_ascii_uppercase())
+}

@@ -1,0 +1,115 @@
+//! What the schema declares and cannot do: views and triggers on what is gone, keys at their end.
+
+use crate::finding::{Finding, Mend};
+use crate::report::Log;
+use crate::schema::{Table, Trigger, quoted};
+use crate::subject::Subject;
+use crate::trouble::Trouble;
+
+pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+    for view in &subject.schema.views {
+        let sql = format!("SELECT * FROM {} LIMIT 0", quoted(&view.name));
+        if let Some(message) = missing(subject, &sql)? {
+            let mend = "Drop the view, or make it anew on what is there now.".to_owned();
+            let what = format!("the view {} refers to what is not there", view.name);
+            let finding = Finding::new("view_broken", what, Mend::Advice(mend))
+                .field("view", view.name.as_str())
+                .field("message", message.as_str())
+                .cost("Each query of it fails, and so does each rename of a table or a column.");
+            log.find(finding.evidence(message));
+        }
+    }
+    for table in &subject.schema.tables {
+        let triggers: Vec<&Trigger> =
+            subject.schema.triggers.iter().filter(|it| it.table == table.name).collect();
+        if !triggers.is_empty() {
+            check_triggers(subject, table, &triggers, log)?;
+        }
+    }
+    check_sequences(subject, log)?;
+    log.check("views, triggers and counted keys");
+    Ok(())
+}
+
+/// What the statement needs and the schema lacks, as SQLite says it. What only the file's own
+/// program has, such as a function, is not missing.
+fn missing(subject: &Subject, sql: &str) -> Result<Option<String>, Trouble> {
+    const MISSING: &[&str] = &["no such table", "no such column", "no such index", "circularly"];
+    match subject.db.prepare(sql) {
+        Ok(_) => Ok(None),
+        Err(
+            rusqlite::Error::SqliteFailure(_, Some(message))
+            | rusqlite::Error::SqlInputError { msg: message, .. },
+        ) => Ok(MISSING.iter().any(|text| message.contains(text)).then_some(message)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A trigger is read when a statement on its table is.
+fn check_triggers(
+    subject: &Subject,
+    table: &Table,
+    triggers: &[&Trigger],
+    log: &mut Log,
+) -> Result<(), Trouble> {
+    let name = quoted(&table.name);
+    let columns = table.columns.iter().filter(|column| !column.is_generated);
+    let same: Vec<String> = columns
+        .map(|column| quoted(&column.name))
+        .map(|column| format!("{column} = {column}"))
+        .collect();
+    let statements = [
+        format!("INSERT INTO {name} DEFAULT VALUES"),
+        format!("UPDATE {name} SET {}", same.join(", ")),
+        format!("DELETE FROM {name}"),
+    ];
+    let mut told = Vec::new();
+    for sql in statements {
+        let Some(message) = missing(subject, &sql)? else { continue };
+        let verb = sql.split(' ').next().unwrap_or_default();
+        let word = message.rsplit([' ', '.', ':']).next().unwrap_or_default();
+        let named = triggers.iter().filter(|trigger| trigger.sql.contains(word));
+        let names: Vec<&str> = named.map(|trigger| trigger.name.as_str()).collect();
+        if told.contains(&names) {
+            continue;
+        }
+        let what = format!(
+            "{verb} on {} fails: {} refers to what is not there",
+            table.name,
+            names.join(", ")
+        );
+        let mend = "Drop the trigger, or make it anew on what is there now.".to_owned();
+        let finding = Finding::new("trigger_broken", what, Mend::Advice(mend))
+            .field("table", table.name.as_str())
+            .field("triggers", names.clone())
+            .field("message", message.as_str())
+            .cost(format!("No {verb} on {} succeeds.", table.name));
+        log.find(finding.evidence(message));
+        told.push(names);
+    }
+    Ok(())
+}
+
+/// A table whose AUTOINCREMENT has given out the last number takes no further row.
+fn check_sequences(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+    if !subject.schema.tables.iter().any(|table| table.name == "sqlite_sequence") {
+        return Ok(());
+    }
+    let sql = "SELECT name FROM sqlite_sequence WHERE seq = 9223372036854775807";
+    for table in subject.rows(sql, [], |row| row.get::<_, String>(0))? {
+        let name = quoted(&table);
+        let mend = format!(
+            "Find what wrote such a number: SELECT * FROM {name} ORDER BY rowid DESC LIMIT 5. Give \
+             those rows other numbers, and then: UPDATE sqlite_sequence SET seq = (SELECT \
+             max(rowid) FROM {name}) WHERE name = '{}'",
+            table.replace('\'', "''")
+        );
+        let what = format!("the AUTOINCREMENT of {table} has given out the last number");
+        let finding = Finding::new("sequence_exhausted", what, Mend::Advice(mend))
+            .field("table", table.as_str())
+            .evidence("sqlite_sequence has 9223372036854775807 for it")
+            .cost("Each INSERT fails with \"database or disk is full\".");
+        log.find(finding);
+    }
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! Indexes that are tried for a query: on the columns that it reads, in every order of up to three,
+//! and those that its text asks for (`shapes.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::checks::cardinality::Cardinality;
+use crate::schema::{Table, quoted};
+use crate::sql;
+use crate::subject::Subject;
+
+use super::shapes;
+
+/// Columns of one table that are tried.
+const COLUMNS_MAX: usize = 6;
+/// Columns of one index that are tried.
+const KEYS_MAX: usize = 3;
+/// Values of a column that is a flag, or a state.
+const FLAG_VALUES_MAX: f64 = 6.0;
+/// Columns of an index that holds all that a query reads of a table.
+const COVERING_COLUMNS_MAX: usize = 5;
+
+/// An index that is tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) table: String,
+    pub(super) keys: Vec<Key>,
+    /// Of which rows, if not of all: `published = 0`.
+    pub(super) rows: Option<String>,
+}
+
+/// A key of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    /// As CREATE INDEX has it.
+    pub(super) sql: String,
+    /// Whose values tell how many rows it finds; `None` of an expression.
+    pub(super) column: Option<String>,
+}
+
+/// Columns by table.
+pub(super) type Columns = BTreeMap<String, BTreeSet<String>>;
+
+impl Key {
+    pub(super) fn column(name: &str) -> Self {
+        Self { sql: quoted(name), column: Some(name.to_owned()) }
+    }
+}
+
+impl Candidate {
+    fn new(table: &str, keys: Vec<Key>) -> Self {
+        Self { table: table.to_owned(), keys, rows: None }
+    }
+
+    /// The columns of its keys, if each has one and all rows are in it: what the statistics can
+    /// tell of it.
+    pub(super) fn columns(&self) -> Option<Vec<String>> {
+        let columns = self.keys.iter().map(|key| key.column.clone()).collect::<Option<_>>();
+        columns.filter(|_| self.rows.is_none())
+    }
+
+    pub(super) fn create(&self, name: &str) -> String {
+        let keys: Vec<&str> = self.keys.iter().map(|key| key.sql.as_str()).collect();
+        let (name, table, keys) = (quoted(name), quoted(&self.table), keys.join(", "));
+        let rows = self.rows.as_ref().map(|rows| format!(" WHERE {rows}")).unwrap_or_default();
+        format!("CREATE INDEX {name} ON {table} ({keys}){rows};")
+    }
+
+    /// For the planner, which knows nothing of it before.
+    pub(super) fn analyze(&self) -> String {
+        format!("ANALYZE {};", quoted(&self.table))
+    }
+
+    /// Of the table and the columns, and one that the file does not have.
+    pub(super) fn name(&self, subject: &Subject) -> String {
+        let keys = self.keys.iter().map(|key| match &key.column {
+            Some(column) => column.clone(),
+            None => key.sql.split('(').next().unwrap_or_default().to_owned(),
+        });
+        let plain = format!("{}_{}", self.table, keys.collect::<Vec<_>>().join("_"));
+        let is_taken = |name: &str| {
+            let tables = subject.schema.tables.iter();
+            tables.flat_map(|table| &table.indexes).any(|index| index.name == name)
+        };
+        if is_taken(&plain) { format!("{plain}_2") } else { plain }
+    }
+
+    /// Does that one serve whatever this one serves?
+    pub(super) fn is_start_of(&self, longer: &Self) -> bool {
+        self.table == longer.table
+            && self.rows.is_none()
+            && longer.rows.is_none()
+            && longer.keys.starts_with(&self.keys)
+    }
+
+    /// With all that the query reads of the table, if that is little, and it asks for each by name.
+    pub(super) fn covering(&self, sql: &str, table: &Table, read: &Columns) -> Option<Self> {
+        let is_key = |name: &str| self.keys.iter().any(|key| key.column.as_deref() == Some(name));
+        let rowid = table.rowid_column().map(|column| column.name.as_str());
+        let others: Vec<&str> = read
+            .get(&self.table)?
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !is_key(name) && Some(*name) != rowid)
+            .collect();
+        let words = words(sql);
+        let is_named = |name: &&str| words.contains(&name.to_lowercase());
+        // With all columns it would be a second table.
+        let stored = table.columns.iter().filter(|it| Some(it.name.as_str()) != rowid).count();
+        let is_small =
+            self.keys.len() + others.len() <= COVERING_COLUMNS_MAX.min(stored.saturating_sub(1));
+        let keys = others.iter().map(|column| Key::column(column));
+        let keys: Vec<Key> = self.keys.iter().cloned().chain(keys).collect();
+        let is_wanted = is_small && !others.is_empty() && others.iter().all(is_named);
+        is_wanted.then(|| Self { keys, ..self.clone() })
+    }
+
+    /// Of the rows alone that the query asks for by a value that stands in its text, and that is
+    /// one of few: another time, a name would be another one.
+    pub(super) fn partial(&self, sql: &str, table: &Table, known: &Cardinality) -> Vec<Self> {
+        let is_one_of_few = |column: &str| {
+            known.distinct(&table.name, column).is_some_and(|count| count <= FLAG_VALUES_MAX)
+        };
+        let mut constants = shapes::constants(sql, table);
+        constants.retain(|(column, _)| is_one_of_few(column));
+        let constants = constants.into_iter();
+        let partial = constants.filter_map(|(column, rows)| {
+            let keys = self.keys.iter().filter(|key| key.column.as_ref() != Some(&column));
+            let keys: Vec<Key> = keys.cloned().collect();
+            let is_shorter = !keys.is_empty() && keys.len() < self.keys.len();
+            is_shorter.then(|| Self { keys, rows: Some(rows), ..self.clone() })
+        });
+        partial.collect()
+    }
+}
+
+/// What may serve the query, as far as there is no such index.
+pub(super) fn candidates(subject: &Subject, sql: &str, read: &Columns) -> Vec<Candidate> {
+    let words = words(sql);
+    let is_named = |column: &str| words.contains(&column.to_lowercase());
+    let mut candidates = Vec::new();
+    for (name, columns) in read {
+        let Some(table) = subject.user_tables().find(|table| table.name == *name) else { continue };
+        let rowid = table.rowid_column().map(|column| column.name.as_str());
+        // Of a generated column, SQLite tells only what it is computed from.
+        let generated = table.columns.iter().filter(|it| it.is_generated && is_named(&it.name));
+        let mut columns = columns.clone();
+        columns.extend(generated.map(|column| column.name.clone()));
+        let columns = columns.into_iter().filter(|column| {
+            let is_stored = table.columns.iter().any(|of_table| of_table.name == *column);
+            is_stored && Some(column.as_str()) != rowid
+        });
+        // `SELECT *` reads all columns; those that the query names are those that it asks by.
+        let (named, others): (Vec<_>, Vec<_>) = columns.partition(|column| is_named(column));
+        let mut tried = if named.is_empty() { others } else { named };
+        tried.truncate(COLUMNS_MAX);
+        for columns in orders(&tried) {
+            if !has_index(table, &columns) {
+                let keys = columns.iter().map(|column| Key::column(column)).collect();
+                candidates.push(Candidate::new(name, keys));
+            }
+        }
+        let shapes = shapes::keys(sql, table).into_iter();
+        candidates.extend(shapes.map(|keys| Candidate::new(name, keys)));
+    }
+    candidates
+}
+
+/// Keywords and names, in lower case.
+fn words(sql: &str) -> BTreeSet<String> {
+    sql::tokens(sql).iter().filter_map(|token| token.name().map(str::to_lowercase)).collect()
+}
+
+fn has_index(table: &Table, columns: &[String]) -> bool {
+    table.indexes.iter().filter(|index| !index.is_partial).any(|index| {
+        index.columns.len() >= columns.len()
+            && index
+                .columns
+                .iter()
+                .zip(columns)
+                .all(|(key, column)| key.column.as_ref() == Some(column))
+    })
+}
+
+/// Every ordered choice of one to `KEYS_MAX` of these, the shorter first.
+fn orders(columns: &[String]) -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = vec![Vec::new()];
+    let mut start = 0;
+    for _ in 0..KEYS_MAX.min(columns.len()) {
+        let end = all.len();
+        for index in start..end {
+            for column in columns {
+                if !all[index].contains(column) {
+                    let longer = all[index].iter().chain([column]).cloned().collect();
+                    all.push(longer);
+                }
+            }
+        }
+        start = end;
+    }
+    all.split_off(1)
+}
+
+/// What is left of these when some are taken away, the shorter first; all of them last.
+pub(super) fn parts<T: Clone>(keys: &[T]) -> Vec<Vec<T>> {
+    let mut parts: Vec<Vec<T>> = vec![Vec::new()];
+    for key in keys {
+        let longer: Vec<Vec<T>> =
+            parts.iter().map(|part| part.iter().chain([key]).cloned().collect()).collect();
+        parts.extend(longer);
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.sort_by_key(Vec::len);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(lists: &[Vec<String>]) -> Vec<String> {
+        lists.iter().map(|list| list.join("")).collect()
+    }
+
+    #[test]
+    fn columns_are_tried_in_every_order_and_left_out_the_most_first() {
+        let columns = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(texts(&orders(&columns[..2])), ["a", "b", "ab", "ba"]);
+        assert_eq!(orders(&columns).len(), 3 + 6 + 6);
+        assert_eq!(texts(&parts(&columns)), ["a", "b", "c", "ab", "ac", "bc", "abc"]);
+    }
+}

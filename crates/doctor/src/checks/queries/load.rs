@@ -1,0 +1,306 @@
+//! The indexes for a whole load: what one query would like, the others pay for with each write.
+//!
+//! Each shape's example is looked at by itself, the heaviest first. What is advised for them is then
+//! made together and the load runs with it; index by index is dropped again if the load is about as
+//! well off without it (`load/joint.rs`).
+//!
+//! # Not here
+//! - Reading the log → `workload.rs`.
+
+mod joint;
+
+use std::collections::BTreeSet;
+
+use self::joint::Kept;
+use super::advised::{PARTIAL, milliseconds};
+use super::candidate::Candidate;
+use super::measured::Taken;
+use super::planner::{Planner, Touched, candidate_name, faults, plan, uses};
+use super::{Query, advise};
+use crate::checks::{TIME, foreign_keys};
+use crate::figure::{bytes, count, float, percent};
+use crate::finding::{Finding, Mend};
+use crate::report::{Load, LoadQuery, Log, Refused};
+use crate::schema::Origin;
+use crate::subject::Subject;
+use crate::trouble::Trouble;
+use crate::workload::{Logged, Workload};
+
+/// Of the time that is left, for the shapes by themselves; the rest is for them together.
+const SHARE: u32 = 2;
+/// Shapes that are looked at, and told.
+const SHAPES_MAX: usize = 200;
+/// Refused shapes that are told.
+const REFUSED_MAX: usize = 20;
+/// Of the load's time, for a query that no index helps to be a finding.
+const SCAN_SHARE: f64 = 0.05;
+/// Queries that are shown of those that an index serves.
+const SHOWN_MAX: usize = 3;
+
+/// A shape that the file can be asked.
+pub(super) struct Asked<'a> {
+    logged: &'a Logged,
+    query: Query<'a>,
+    touched: Touched,
+    plan: Vec<String>,
+    /// What it takes as the file is, if it could be run.
+    before: Option<Taken>,
+    /// What it takes with the indexes that are kept.
+    after: Option<Taken>,
+    plan_after: Vec<String>,
+}
+
+impl Asked<'_> {
+    fn calls(&self) -> f64 {
+        float(self.logged.calls)
+    }
+
+    /// The time of all calls, by the log or else as measured.
+    fn us(&self) -> f64 {
+        let measured = || self.before.map_or(0.0, |taken| taken.us * self.calls());
+        self.logged.us.unwrap_or_else(measured)
+    }
+
+    fn uses(&self, place: usize) -> bool {
+        uses(&self.plan_after, &candidate_name(place))
+    }
+}
+
+pub(super) fn check(
+    subject: &Subject,
+    planner: &mut Planner,
+    workload: &Workload,
+    log: &mut Log,
+) -> Result<(), Trouble> {
+    let shapes = workload.heaviest_first();
+    let (mut asked, refused, refused_count) = asked(subject, planner, &shapes)?;
+    let end = subject.budget.elapsed() + subject.budget.left() / SHARE;
+    let (mut wanted, mut looked_at) = (Vec::new(), 0);
+    for one in &asked {
+        if subject.budget.elapsed() >= end {
+            break;
+        }
+        let advice = advise(subject, planner, &one.query)?;
+        wanted.extend(advice.into_iter().flat_map(|advice| advice.indexes));
+        looked_at += 1;
+    }
+    if looked_at + refused_count < shapes.len() {
+        let why = if looked_at < asked.len() { TIME } else { "they took the least" };
+        log.skip(format!("the load, all but {looked_at} of {} shapes", shapes.len()), why);
+    }
+    let kept = joint::keep(subject, planner, merged(wanted), &mut asked)?;
+    if kept.is_unmeasured {
+        log.skip("the load with the indexes together", "there was no time or memory for them");
+    }
+    tell(subject, &asked, &kept, log);
+    let mut load = load(&asked, &kept, subject)?;
+    load.statements_count = workload.statements_count;
+    load.others_count = workload.others_count;
+    load.unread_lines_count = workload.unread_lines_count;
+    load.shapes_count = shapes.len();
+    load.refused = refused;
+    log.load = Some(load);
+    log.check(format!("a load of {} statements", count(workload.statements_count)));
+    Ok(())
+}
+
+/// What this file can be asked; what it cannot, and how many shapes those are.
+fn asked<'a>(
+    subject: &Subject,
+    planner: &mut Planner,
+    shapes: &[&'a Logged],
+) -> Result<(Vec<Asked<'a>>, Vec<Refused>, usize), Trouble> {
+    let (mut asked, mut refused, mut refused_count) = (Vec::new(), Vec::new(), 0);
+    for logged in shapes {
+        let (sql, values) = (logged.sql.as_str(), logged.values.as_deref());
+        let query = Query { sql, values, is_verbatim: logged.is_verbatim };
+        // Alone first: its error then has the statement as it was logged.
+        let plan = subject.db.prepare(sql).and_then(|_| plan(&subject.db, sql));
+        let plan = plan.and_then(|plan| Ok((plan, planner.touched(sql)?)));
+        let trouble = match plan {
+            Ok(_) if asked.len() >= SHAPES_MAX => break,
+            Ok((plan, touched)) => {
+                let (before, after, plan_after) = (None, None, plan.clone());
+                asked.push(Asked { logged, query, touched, plan, before, after, plan_after });
+                continue;
+            }
+            Err(error) => Trouble::from(error),
+        };
+        if trouble.is_time() {
+            break;
+        }
+        if trouble.is_fault() {
+            return Err(trouble);
+        }
+        refused_count += 1;
+        if refused.len() < REFUSED_MAX {
+            let (shape, message) = (logged.shape.clone(), trouble.message());
+            refused.push(Refused { shape, calls: logged.calls, message });
+        }
+    }
+    Ok((asked, refused, refused_count))
+}
+
+/// Without what another one serves, too.
+fn merged(wanted: Vec<Candidate>) -> Vec<Candidate> {
+    let mut merged: Vec<Candidate> = Vec::new();
+    for index in wanted {
+        if merged.iter().any(|other| index.is_start_of(other) || index == *other) {
+            continue;
+        }
+        merged.retain(|other| !other.is_start_of(&index));
+        merged.push(index);
+    }
+    merged
+}
+
+fn share(one: &Asked<'_>, asked: &[Asked<'_>]) -> Option<f64> {
+    let total: f64 = asked.iter().map(Asked::us).sum();
+    (total > 0.0).then(|| one.us() / total)
+}
+
+/// A finding for each index, and for what is heavy and not helped.
+fn tell(subject: &Subject, asked: &[Asked<'_>], kept: &Kept, log: &mut Log) {
+    for (place, index) in kept.indexes() {
+        log.advise(&index.table, index.columns());
+        log.find(missing(subject, asked, kept, place, index));
+    }
+    let is_heavy = |one: &&Asked<'_>| share(one, asked).is_some_and(|share| share >= SCAN_SHARE);
+    for one in asked.iter().filter(is_heavy) {
+        if faults(&one.plan) > 0 && faults(&one.plan_after) >= faults(&one.plan) {
+            let advice = super::advised::Advice { before: one.plan.clone(), ..Default::default() };
+            let finding = advice.finding(subject, one.query.sql);
+            log.find(finding.evidence(what(one, asked)).field("calls", one.logged.calls));
+        }
+    }
+}
+
+fn missing(
+    subject: &Subject,
+    asked: &[Asked<'_>],
+    kept: &Kept,
+    place: usize,
+    index: &Candidate,
+) -> Finding {
+    let served: Vec<&Asked<'_>> = asked.iter().filter(|one| one.uses(place)).collect();
+    let name = index.name(subject);
+    let create = index.create(&name);
+    let writes: u64 =
+        asked.iter().filter(|one| one.touched.changes(index)).map(|it| it.logged.calls).sum();
+    let what_served = match served.len() {
+        1 => "a query".to_owned(),
+        many => format!("{many} queries"),
+    };
+    let what = format!("{what_served} of the load would use an index that is not there");
+    let heaviest = served.first();
+    let mut finding = Finding::new("query_index_missing", what, Mend::Sql(create.clone()))
+        .field("query", heaviest.map(|one| one.query.sql))
+        .field("plan", heaviest.map(|one| one.plan.clone()))
+        .field("plan_after", heaviest.map(|one| named(&one.plan_after, kept, subject)))
+        .field("indexes", vec![create.clone()])
+        .field("queries", served.iter().map(|one| one.logged.shape.clone()).collect::<Vec<_>>())
+        .field("calls", served.iter().map(|one| one.logged.calls).sum::<u64>())
+        .field("writes_count", writes)
+        .cost("They read whole tables, or sort, each time; the index costs room and each write.");
+    for one in served.iter().take(SHOWN_MAX) {
+        finding = finding.evidence(what_it_takes(one, asked));
+    }
+    if let Some(share) = kept.saved_share(place) {
+        finding = finding
+            .evidence(format!("it saves {} of the load's work", percent(share)))
+            .field("saved_share", share);
+    }
+    if let Some(size) = kept.bytes(place) {
+        let writes = count(writes);
+        finding = finding
+            .evidence(format!(
+                "it takes {}, and {writes} statements would write to it",
+                bytes(size)
+            ))
+            .field("index_bytes", size);
+    }
+    if index.rows.is_some() {
+        finding = finding.evidence(PARTIAL);
+    }
+    if kept.needs_analyze {
+        finding = finding.mend(Mend::Sql(format!("{create}\n{}", index.analyze())));
+    }
+    finding
+}
+
+/// `412 calls, 71 % of the time: SELECT …`
+fn what(one: &Asked<'_>, asked: &[Asked<'_>]) -> String {
+    let share = share(one, asked).map(|share| format!(", {} of the time", percent(share)));
+    let calls = match one.logged.calls {
+        1 => "1 call".to_owned(),
+        calls => format!("{} calls", count(calls)),
+    };
+    format!("{calls}{}: {}", share.unwrap_or_default(), one.logged.shape)
+}
+
+fn what_it_takes(one: &Asked<'_>, asked: &[Asked<'_>]) -> String {
+    let what = what(one, asked);
+    match (one.before, one.after) {
+        (Some(before), Some(after)) => {
+            let (before, after) = (milliseconds(before.us), milliseconds(after.us));
+            format!("{what}; measured in memory: {before} now, {after} with what is advised")
+        }
+        _ => what,
+    }
+}
+
+/// With the indexes' names to be.
+fn named(plan: &[String], kept: &Kept, subject: &Subject) -> Vec<String> {
+    let name = |line: &String| {
+        let names = kept.indexes().map(|(place, it)| (candidate_name(place), it.name(subject)));
+        names.fold(line.clone(), |line, (from, to)| line.replace(&from, &to))
+    };
+    plan.iter().map(name).collect()
+}
+
+fn load(asked: &[Asked<'_>], kept: &Kept, subject: &Subject) -> Result<Load, Trouble> {
+    let query = |one: &Asked<'_>| LoadQuery {
+        shape: one.logged.shape.clone(),
+        example: one.query.sql.to_owned(),
+        calls: one.logged.calls,
+        logged_us: one.logged.us,
+        share: share(one, asked),
+        plan: one.plan.clone(),
+        measured_before_us: one.before.map(|taken| taken.us),
+        measured_after_us: one.after.map(|taken| taken.us),
+        steps_before: one.before.map(|taken| taken.steps),
+        steps_after: one.after.map(|taken| taken.steps),
+        indexes: kept
+            .indexes()
+            .filter(|(place, _)| one.uses(*place))
+            .map(|(_, index)| index.name(subject))
+            .collect(),
+    };
+    let mut queries: Vec<LoadQuery> = asked.iter().map(query).collect();
+    queries.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
+    Ok(Load {
+        is_timed: asked.iter().any(|one| one.logged.us.is_some()),
+        queries,
+        unused_indexes: unused(asked, subject)?,
+        ..Load::default()
+    })
+}
+
+/// Indexes that were made, of tables that the load is about, in no plan. One that makes rows
+/// unique, or that a foreign key's parent asks, is used without being named.
+fn unused(asked: &[Asked<'_>], subject: &Subject) -> Result<Vec<String>, Trouble> {
+    let touched: BTreeSet<&String> = asked.iter().flat_map(|one| one.touched.read.keys()).collect();
+    let mut unused = Vec::new();
+    for table in subject.user_tables().filter(|table| touched.contains(&table.name)) {
+        let is_used = |name: &str| {
+            asked.iter().any(|one| uses(&one.plan, name) || uses(&one.plan_after, name))
+        };
+        for index in &table.indexes {
+            let is_plain = index.origin == Origin::Created && !index.is_unique;
+            if is_plain && !is_used(&index.name) && !foreign_keys::uses(subject, table, index)? {
+                unused.push(index.name.clone());
+            }
+        }
+    }
+    Ok(unused)
+}

@@ -1,0 +1,162 @@
+//! The indexes that a load wants, made together, and those of them that it can do without.
+//!
+//! # Invariants
+//! - What decides is counted, not timed.
+
+use super::super::candidate::Candidate;
+use super::super::measured::{self, is_runnable, undone, without_trouble};
+use super::super::planner::{Planner, candidate_name, plan, uses};
+use super::Asked;
+use crate::checks::cardinality::Cardinality;
+use crate::figure::float;
+use crate::subject::Subject;
+use crate::trouble::Trouble;
+
+/// Of the time that is left, for the load with all indexes.
+const SHARE: u32 = 2;
+/// What one more index costs each row that is written, in steps of the virtual machine: the way to
+/// its leaf, and a key made and put there.
+const WRITE_COST: f64 = 50.0;
+/// Of the load's work: an index that saves less is not worth being looked after.
+const WORTH: f64 = 0.005;
+
+/// The indexes that are advised for a load.
+#[derive(Default)]
+pub(super) struct Kept {
+    candidates: Vec<Option<Candidate>>,
+    saved: Vec<Option<f64>>,
+    bytes: Vec<Option<u64>>,
+    /// The planner takes some of them only once their tables are analysed.
+    pub(super) needs_analyze: bool,
+    /// They were wanted by one query each, and not tried together.
+    pub(super) is_unmeasured: bool,
+}
+
+impl Kept {
+    /// With their places as candidates.
+    pub(super) fn indexes(&self) -> impl Iterator<Item = (usize, &Candidate)> {
+        let all = self.candidates.iter().enumerate();
+        all.filter_map(|(place, index)| Some((place, index.as_ref()?)))
+    }
+
+    /// Of the load's work, what would be done without the index: 0 to 1.
+    pub(super) fn saved_share(&self, place: usize) -> Option<f64> {
+        self.saved.get(place).copied().flatten()
+    }
+
+    pub(super) fn bytes(&self, place: usize) -> Option<u64> {
+        self.bytes.get(place).copied().flatten()
+    }
+}
+
+/// Tries the indexes together, and keeps what the load cannot do without.
+pub(super) fn keep(
+    subject: &Subject,
+    planner: &Planner,
+    wanted: Vec<Candidate>,
+    asked: &mut [Asked<'_>],
+) -> Result<Kept, Trouble> {
+    for one in asked.iter_mut() {
+        if is_runnable(subject, &one.query)? {
+            one.before = measured::run(subject, &one.query)?;
+        }
+    }
+    let count = wanted.len();
+    let candidates = wanted.iter().cloned().map(Some).collect();
+    let mut kept =
+        Kept { candidates, saved: vec![None; count], bytes: vec![None; count], ..Kept::default() };
+    if count == 0 {
+        return Ok(kept);
+    }
+    let can_be_made = subject.how == engine::Untouched::Overlay;
+    // The rest is for the checks that come after.
+    subject.allow(subject.budget.left() / SHARE);
+    let tried =
+        can_be_made.then(|| undone(subject, || together(subject, &wanted, asked, &mut kept)));
+    if tried.map(without_trouble).transpose()?.flatten().is_none() {
+        // The planner alone says what they are for.
+        kept.is_unmeasured = true;
+        let known = Cardinality::of(subject, wanted.iter().map(|it| it.table.as_str()))?;
+        for one in asked.iter_mut() {
+            one.after = None;
+            one.plan_after = planner.plan_with(one.query.sql, &wanted, &known)?;
+        }
+        kept.candidates = wanted.into_iter().map(Some).collect();
+    }
+    Ok(kept)
+}
+
+/// In a savepoint: makes them, runs the load, and drops one after the other.
+fn together(
+    subject: &Subject,
+    wanted: &[Candidate],
+    asked: &mut [Asked<'_>],
+    kept: &mut Kept,
+) -> Result<(), Trouble> {
+    for (place, index) in wanted.iter().enumerate() {
+        kept.bytes[place] = Some(measured::make(subject, place, index)?);
+    }
+    kept.needs_analyze = measured::analyze(subject, &statements(asked), wanted)?;
+    for one in asked.iter_mut() {
+        look(subject, one)?;
+    }
+    let total: f64 = asked.iter().filter_map(|one| Some(one.before?.cost() * one.calls())).sum();
+    let mut places: Vec<usize> = (0..wanted.len()).collect();
+    // Those of few queries first, so that what serves many is what is left.
+    places.sort_by_key(|place| asked.iter().filter(|one| one.uses(*place)).count());
+    for place in places {
+        let is_measured = asked.iter().all(|one| !one.uses(place) || one.after.is_some());
+        let is_used = asked.iter().any(|one| one.uses(place));
+        if is_used && !is_measured {
+            continue;
+        }
+        let lost = if is_used { lost_without(subject, place, asked)? } else { 0.0 };
+        let index = &wanted[place];
+        let writers = asked.iter().filter(|one| one.touched.changes(index));
+        let writes: f64 = writers.map(|one| float(one.logged.calls)).sum();
+        kept.saved[place] = Some((lost / total.max(1.0)).clamp(0.0, 1.0));
+        if lost <= f64::max(writes * WRITE_COST, total * WORTH) {
+            kept.candidates[place] = None;
+            drop_index(subject, place)?;
+            for one in asked.iter_mut().filter(|one| one.uses(place)) {
+                look(subject, one)?;
+            }
+        }
+    }
+    // The quickest of several, as before.
+    for one in asked.iter_mut().filter(|one| one.before.is_some()) {
+        one.after = Some(measured::run_times(subject, &one.query, measured::RUNS)?);
+    }
+    Ok(())
+}
+
+fn statements<'a>(asked: &[Asked<'a>]) -> Vec<&'a str> {
+    asked.iter().map(|one| one.query.sql).collect()
+}
+
+fn drop_index(subject: &Subject, place: usize) -> rusqlite::Result<()> {
+    subject.db.execute_batch(&format!("DROP INDEX {}", candidate_name(place)))
+}
+
+/// The plan and the cost as the indexes are now.
+fn look(subject: &Subject, one: &mut Asked<'_>) -> Result<(), Trouble> {
+    one.plan_after = plan(&subject.db, one.query.sql)?;
+    if one.before.is_some() {
+        one.after = Some(measured::run_times(subject, &one.query, 1)?);
+    }
+    Ok(())
+}
+
+/// What the load costs more without the index.
+fn lost_without(subject: &Subject, place: usize, asked: &[Asked<'_>]) -> Result<f64, Trouble> {
+    subject.db.execute_batch("SAVEPOINT without")?;
+    drop_index(subject, place)?;
+    let mut lost = 0.0;
+    for one in asked.iter().filter(|one| uses(&one.plan_after, &candidate_name(place))) {
+        let without = measured::run_times(subject, &one.query, 1)?;
+        let with = one.after.map_or(0.0, |taken| taken.cost());
+        lost += (without.cost() - with) * one.calls();
+    }
+    subject.db.execute_batch("ROLLBACK TO without; RELEASE without")?;
+    Ok(lost)
+}

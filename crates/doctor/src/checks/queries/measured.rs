@@ -1,0 +1,163 @@
+//! What a query takes: it runs, on the overlay, without an index and with it.
+//!
+//! # Invariants
+//! - What decides is counted, not timed: the same file and query give the same cost.
+
+use std::time::Duration;
+
+use engine::Untouched;
+use rusqlite::{StatementStatus, params_from_iter};
+
+use super::Query;
+use super::candidate::Candidate;
+use super::planner::{candidate_name, plan, uses};
+use crate::clock;
+use crate::figure::float;
+use crate::subject::Subject;
+use crate::trouble::Trouble;
+
+/// Runs, of which the quickest tells the time: the first finds nothing in the cache.
+pub(super) const RUNS: usize = 5;
+/// Of the time that is left, for one try.
+const SHARE: u32 = 4;
+/// What it takes to find a place in a page, in steps of the virtual machine: a tenth of a
+/// microsecond against a hundredth.
+const STEPS_PER_PAGE: f64 = 10.0;
+/// Rows of an index that ANALYZE looks at for each of its keys.
+const ANALYSIS_LIMIT: u32 = 1_000;
+
+/// What one run of a query takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) us: f64,
+    /// Of SQLite's virtual machine.
+    pub(super) steps: i32,
+    /// Pages in which a place was looked for.
+    pages: u32,
+}
+
+/// What a query takes with some indexes, and they.
+#[derive(Clone, Debug)]
+pub(super) struct Tried {
+    pub(super) taken: Taken,
+    pub(super) index_bytes: u64,
+    /// The planner takes them only once their tables are analysed.
+    pub(super) needs_analyze: bool,
+}
+
+impl Taken {
+    pub(super) fn cost(&self) -> f64 {
+        f64::from(self.steps) + STEPS_PER_PAGE * f64::from(self.pages)
+    }
+}
+
+/// Can it be run as it is? Not in a file in use, with unknown values, or if it writes.
+pub(super) fn is_runnable(subject: &Subject, query: &Query<'_>) -> rusqlite::Result<bool> {
+    let statement = subject.db.prepare(query.sql)?;
+    let has_values = query.values.is_some_and(|it| it.len() == statement.parameter_count());
+    Ok(subject.how == Untouched::Overlay && statement.readonly() && has_values)
+}
+
+/// Runs the query. `None` if there is no time or memory for it, or if it fails.
+pub(super) fn run(subject: &Subject, query: &Query<'_>) -> Result<Option<Taken>, Trouble> {
+    subject.allow(subject.budget.left() / SHARE);
+    let taken = without_trouble(run_times(subject, query, RUNS));
+    subject.allow(Duration::MAX);
+    taken
+}
+
+/// Runs the query with these indexes. `None` as of [`run`].
+pub(super) fn run_with(
+    subject: &Subject,
+    query: &Query<'_>,
+    candidates: &[Candidate],
+) -> Result<Option<Tried>, Trouble> {
+    subject.allow(subject.budget.left() / SHARE);
+    let tried = undone(subject, || {
+        let mut index_bytes = 0;
+        for (place, candidate) in candidates.iter().enumerate() {
+            index_bytes += make(subject, place, candidate)?;
+        }
+        let needs_analyze = analyze(subject, &[query.sql], candidates)?;
+        Ok(Tried { taken: run_times(subject, query, RUNS)?, index_bytes, needs_analyze })
+    });
+    without_trouble(tried)
+}
+
+/// Makes an index under the name of the candidate at this place. Returns its size.
+pub(super) fn make(subject: &Subject, place: usize, candidate: &Candidate) -> Result<u64, Trouble> {
+    let pages = subject.pages_count();
+    subject.db.execute_batch(&candidate.create(&candidate_name(place)))?;
+    let pages = subject.pages_count().saturating_sub(pages);
+    Ok(pages * u64::from(subject.header.page_size))
+}
+
+/// Analyses the tables of the indexes, which are made. Do these statements use one of them only
+/// since then?
+pub(super) fn analyze(
+    subject: &Subject,
+    statements: &[&str],
+    candidates: &[Candidate],
+) -> Result<bool, Trouble> {
+    let used = || -> Result<Vec<bool>, Trouble> {
+        let plans: Vec<_> =
+            statements.iter().map(|sql| plan(&subject.db, sql)).collect::<Result<_, _>>()?;
+        let is_used = |index| plans.iter().any(|plan| uses(plan, &candidate_name(index)));
+        Ok((0..candidates.len()).map(is_used).collect())
+    };
+    let before = used()?;
+    subject.db.execute_batch(&format!("PRAGMA analysis_limit = {ANALYSIS_LIMIT}"))?;
+    for candidate in candidates {
+        subject.db.execute_batch(&candidate.analyze())?;
+    }
+    subject.db.execute_batch("PRAGMA analysis_limit = 0")?;
+    Ok(before.iter().zip(used()?).any(|(before, after)| after && !before))
+}
+
+/// What is written is taken back.
+pub(super) fn undone<T>(
+    subject: &Subject,
+    work: impl FnOnce() -> Result<T, Trouble>,
+) -> Result<T, Trouble> {
+    subject.db.execute_batch("PRAGMA query_only = OFF; SAVEPOINT measured")?;
+    let result = work();
+    subject.allow(Duration::MAX);
+    // Without memory, SQLite has taken it back already.
+    if !subject.db.is_autocommit() {
+        subject.db.execute_batch("ROLLBACK TO measured; RELEASE measured")?;
+    }
+    subject.db.execute_batch("PRAGMA query_only = ON")?;
+    result
+}
+
+/// No time or memory, or a query that fails by itself: that is nothing about the file.
+pub(super) fn without_trouble<T>(result: Result<T, Trouble>) -> Result<Option<T>, Trouble> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(trouble) if trouble.is_fault() => Err(trouble),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Reads all rows, each time.
+pub(super) fn run_times(
+    subject: &Subject,
+    query: &Query<'_>,
+    times: usize,
+) -> Result<Taken, Trouble> {
+    let mut statement = subject.db.prepare(query.sql)?;
+    let mut taken = Taken { us: f64::MAX, steps: 0, pages: 0 };
+    for _ in 0..times {
+        statement.reset_status(StatementStatus::VmStep);
+        let pages = sqlite3mc_sys::pages_looked_at(&subject.db)?;
+        let started = clock::now();
+        let mut rows = statement.query(params_from_iter(query.values.unwrap_or_default()))?;
+        while rows.next()?.is_some() {}
+        drop(rows);
+        let nanoseconds = u64::try_from((clock::now() - started).as_nanos()).unwrap_or(u64::MAX);
+        taken.us = taken.us.min(float(nanoseconds) / 1_000.0);
+        taken.steps = statement.get_status(StatementStatus::VmStep);
+        taken.pages = sqlite3mc_sys::pages_looked_at(&subject.db)?.wrapping_sub(pages);
+    }
+    Ok(taken)
+}

@@ -1,0 +1,209 @@
+//! SQLite's planner, asked with indexes that are not there.
+//!
+//! The schema and its statistics are copied into memory, without rows. There an index is made with
+//! the statistics that `ANALYZE` would write, estimated from sampled rows, and taken away again.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::types::FromSql;
+
+use super::candidate::{Candidate, Columns};
+use crate::checks::cardinality::Cardinality;
+use crate::schema;
+use crate::subject::Subject;
+use crate::trouble::Trouble;
+
+const INSERT_STAT: &str = "INSERT INTO sqlite_stat1 VALUES (?1, ?2, ?3)";
+
+/// What a statement reads and writes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Touched {
+    pub(super) read: Columns,
+    pub(super) updated: Columns,
+    /// Tables into which it inserts rows, or from which it deletes some.
+    pub(super) rows_of: BTreeSet<String>,
+}
+
+impl Touched {
+    /// Does the statement change this index?
+    pub(super) fn changes(&self, index: &Candidate) -> bool {
+        let is_updated = self.updated.get(&index.table).is_some_and(|columns| {
+            let mut keys = index.keys.iter().filter_map(|key| key.column.as_ref());
+            keys.any(|key| columns.contains(key))
+        });
+        is_updated || self.rows_of.contains(&index.table)
+    }
+}
+
+/// The planner, with a copy of the schema.
+pub(super) struct Planner(Connection);
+
+impl Planner {
+    /// What cannot be made in memory, such as a table of a module that is not compiled in, is not
+    /// in the copy.
+    pub(super) fn of(subject: &Subject) -> rusqlite::Result<Self> {
+        let copy = Connection::open_in_memory()?;
+        copy.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, true)?;
+        copy.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        let sql = "SELECT sql FROM sqlite_schema
+                   WHERE sql IS NOT NULL AND type IN ('table', 'index', 'view')
+                     AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+                   ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 ELSE 3 END, rowid";
+        let objects: Vec<String> = subject.rows(sql, [], |row| row.get(0))?;
+        for object in objects {
+            drop(copy.execute_batch(&object));
+        }
+        copy.execute_batch("ANALYZE; DELETE FROM sqlite_stat1; DELETE FROM sqlite_stat4")?;
+        let has = |name: &str| subject.schema.tables.iter().any(|table| table.name == name);
+        for (name, columns) in [("sqlite_stat1", 3), ("sqlite_stat4", 6)] {
+            if has(name) {
+                copy_table(subject, &copy, name, columns)?;
+            }
+        }
+        copy.execute_batch("ANALYZE sqlite_schema")?;
+        Ok(Self(copy))
+    }
+
+    /// The plan as the file is.
+    pub(super) fn plan(&self, sql: &str) -> rusqlite::Result<Vec<String>> {
+        plan(&self.0, sql)
+    }
+
+    /// The plan with these indexes.
+    pub(super) fn plan_with(
+        &self,
+        sql: &str,
+        candidates: &[Candidate],
+        known: &Cardinality,
+    ) -> Result<Vec<String>, Trouble> {
+        self.undone(|copy| {
+            for (index, candidate) in candidates.iter().enumerate() {
+                let name = candidate_name(index);
+                copy.execute_batch(&candidate.create(&name))?;
+                let table = &candidate.table;
+                let stat = candidate.columns().and_then(|columns| known.stat(table, &columns));
+                if let Some(stat) = stat {
+                    copy.execute(INSERT_STAT, (table, &name, stat))?;
+                }
+            }
+            self.estimate_unknown(known)?;
+            copy.execute_batch("ANALYZE sqlite_schema")?;
+            Ok(plan(copy, sql)?)
+        })
+    }
+
+    /// Where one index has statistics and another has none, the planner compares what is known with
+    /// what it guesses.
+    fn estimate_unknown(&self, known: &Cardinality) -> rusqlite::Result<()> {
+        for table in known.tables() {
+            let is_known = "EXISTS (SELECT 1 FROM sqlite_stat1 WHERE tbl = ?1 AND idx = name)";
+            let sql = format!(
+                "SELECT name FROM pragma_index_list(?1) WHERE NOT partial AND NOT {is_known}"
+            );
+            let keys = "SELECT name FROM pragma_index_xinfo(?1) WHERE key ORDER BY seqno";
+            for index in rows::<String>(&self.0, &sql, table)? {
+                let columns: Option<Vec<String>> =
+                    rows::<Option<String>>(&self.0, keys, &index)?.into_iter().collect();
+                if let Some(stat) = columns.and_then(|columns| known.stat(table, &columns)) {
+                    self.0.execute(INSERT_STAT, (table, &index, stat))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Is it one? An expression of two tables, say, is none.
+    pub(super) fn can_make(&self, candidate: &Candidate) -> bool {
+        self.undone(|copy| Ok(copy.execute_batch(&candidate.create("warren_trial"))?)).is_ok()
+    }
+
+    /// What the statement reads and writes, as SQLite resolves it.
+    pub(super) fn touched(&mut self, sql: &str) -> rusqlite::Result<Touched> {
+        let touched = Arc::new(Mutex::new(Touched::default()));
+        let noted = Arc::clone(&touched);
+        self.0.authorizer(Some(move |context: AuthContext<'_>| {
+            let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+            match context.action {
+                AuthAction::Read { table_name, column_name } => {
+                    let columns = noted.read.entry(table_name.to_owned()).or_default();
+                    columns.insert(column_name.to_owned());
+                }
+                AuthAction::Update { table_name, column_name } => {
+                    let columns = noted.updated.entry(table_name.to_owned()).or_default();
+                    columns.insert(column_name.to_owned());
+                }
+                AuthAction::Insert { table_name } | AuthAction::Delete { table_name } => {
+                    noted.rows_of.insert(table_name.to_owned());
+                }
+                _ => {}
+            }
+            Authorization::Allow
+        }))?;
+        drop(self.0.prepare(sql)?);
+        self.0.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+        let touched = touched.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(touched)
+    }
+
+    fn undone<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        self.0.execute_batch("SAVEPOINT tried")?;
+        let result = work(&self.0);
+        self.0.execute_batch("ROLLBACK TO tried; RELEASE tried")?;
+        result
+    }
+}
+
+/// The name of the candidate at this place, in plans.
+pub(super) fn candidate_name(index: usize) -> String {
+    format!("warren_candidate_{index}")
+}
+
+/// The plan, a line each.
+pub(super) fn plan(db: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+    statement.raw_query().mapped(|row| row.get(3)).collect()
+}
+
+/// Does the plan use the index of this name?
+pub(super) fn uses(plan: &[String], name: &str) -> bool {
+    plan.iter().any(|line| line.split(' ').any(|word| word == name))
+}
+
+/// Whole tables read, sorts, and indexes made for the time of the query.
+pub(super) fn faults(plan: &[String]) -> usize {
+    let is_fault = |line: &&String| {
+        (line.starts_with("SCAN ") && !line.contains("CONSTANT ROW") && !line.contains("VIRTUAL"))
+            || line.starts_with("USE TEMP B-TREE")
+            || line.contains(" AUTOMATIC ")
+    };
+    plan.iter().filter(is_fault).count()
+}
+
+fn rows<T: FromSql>(db: &Connection, sql: &str, of: &str) -> rusqlite::Result<Vec<T>> {
+    schema::rows(db, sql, [of], |row| row.get(0))
+}
+
+fn copy_table(
+    subject: &Subject,
+    to: &Connection,
+    name: &str,
+    columns: usize,
+) -> rusqlite::Result<()> {
+    let marks = vec!["?"; columns].join(", ");
+    let mut insert = to.prepare(&format!("INSERT INTO {name} VALUES ({marks})"))?;
+    let values = subject.rows(&format!("SELECT * FROM {name}"), [], |row| {
+        (0..columns).map(|index| row.get(index)).collect::<rusqlite::Result<Vec<_>>>()
+    })?;
+    for values in values {
+        let values: Vec<rusqlite::types::Value> = values;
+        insert.execute(rusqlite::params_from_iter(values))?;
+    }
+    Ok(())
+}

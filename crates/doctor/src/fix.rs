@@ -1,0 +1,290 @@
+//! A finding's mend carried out: rehearsed in memory, with a copy of the file beside, checked, and
+//! taken back if it did not help.
+//!
+//! # Invariants
+//! - Nothing of the file changes before a copy of all of it is on the disk (`undo.rs`).
+//! - What does not pass the check afterwards is undone: the file is then as it was.
+//! - Only findings whose mend asks nobody for a decision are fixed ([`Finding::fix`]).
+//!
+//! # Not here
+//! - What each finding's mend is → `checks.rs`.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use engine::{Encryption, Profile, Untouched};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode};
+use serde::Serialize;
+
+use crate::clock;
+use crate::error::{Error, Result, io, sqlite};
+use crate::finding::{Finding, Severity};
+use crate::holders::holders;
+use crate::report::Report;
+use crate::undo;
+use crate::{Options, examine};
+
+/// Files of more are not rehearsed: VACUUM would take as much memory.
+const REHEARSED_BYTES_MAX: u64 = 256 << 20;
+/// How long the file may be locked by others.
+const BUSY_TIME: Duration = Duration::from_secs(1);
+/// Nothing that the file keeps is changed by opening it.
+pub(crate) const AS_IS: Profile =
+    Profile { name: "as_is", about: "no setting is changed", base: &[], changes: &[] };
+
+/// Which findings to fix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All that can be.
+    All,
+    /// Those of one code.
+    Code(String),
+}
+
+/// What was fixed, or would be.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fixed {
+    /// In the order in which they run; none if there was nothing to fix.
+    pub fixes: Vec<Fix>,
+    /// They ran in memory first, and the file was well afterwards. `false` of a file that is too
+    /// large for that.
+    pub is_rehearsed: bool,
+    /// They ran on the file: `false` of a dry run.
+    pub is_done: bool,
+    /// Of the main file.
+    pub bytes_before: u64,
+    /// Of the main file, afterwards; of a dry run, as it was in memory.
+    pub bytes_after: Option<u64>,
+    /// The folder with the file as it was.
+    pub undo: Option<PathBuf>,
+    /// What is found now.
+    pub report: Report,
+}
+
+/// One mend.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fix {
+    /// The finding's.
+    pub code: &'static str,
+    /// The finding's.
+    pub what: String,
+    /// What runs.
+    pub sql: String,
+    /// How long that took in memory.
+    pub rehearsed_seconds: Option<f64>,
+}
+
+/// Fixes what is wanted, or says what that would be.
+///
+/// [`Error::NotFixable`] if somebody must decide first, [`Error::InUse`] if a program has the file
+/// open, [`Error::FixFailed`] if the file was not well afterwards, and so is as it was.
+pub fn fix(
+    path: &Path,
+    encryption: &Encryption,
+    options: &Options,
+    wanted: &Wanted,
+    is_dry_run: bool,
+) -> Result<Fixed> {
+    let path = path.canonicalize().map_err(io(path))?;
+    let before = examine(&path, encryption, options)?;
+    let mut fixes = chosen(&before, wanted)?;
+    let mut fixed = Fixed {
+        fixes: Vec::new(),
+        is_rehearsed: false,
+        is_done: false,
+        bytes_before: before.about.file_bytes,
+        bytes_after: None,
+        undo: None,
+        report: before,
+    };
+    if fixes.is_empty() {
+        return Ok(fixed);
+    }
+    check_fixable(&fixed.report, &fixes)?;
+    check_unused(&path)?;
+    let rehearsed = rehearse(&path, encryption, &mut fixes, fixed.bytes_before)?;
+    (fixed.is_rehearsed, fixed.bytes_after) = (rehearsed.is_some(), rehearsed);
+    fixed.fixes = fixes;
+    if is_dry_run {
+        return Ok(fixed);
+    }
+    let folder = undo::save(&path)?;
+    let codes: BTreeSet<&str> = fixed.fixes.iter().map(|fix| fix.code).collect();
+    let done = apply(&path, encryption, &fixed.fixes)
+        .and_then(|()| check(&path, encryption, options, &fixed.report, &codes));
+    match done {
+        Ok(report) => {
+            fixed.is_done = true;
+            fixed.bytes_after = Some(report.about.file_bytes);
+            fixed.undo = Some(folder);
+            fixed.report = report;
+            Ok(fixed)
+        }
+        Err(error) => {
+            undo::restore(&path, &folder)?;
+            Err(error)
+        }
+    }
+}
+
+/// Puts the file back as it was before the newest fix. Returns the folder that it was in.
+pub fn undo_fix(path: &Path) -> Result<PathBuf> {
+    let path = path.canonicalize().map_err(io(path))?;
+    let folder = undo::newest(&path)?;
+    check_unused(&path)?;
+    undo::restore(&path, &folder)?;
+    Ok(folder)
+}
+
+/// What is to run, in order.
+fn chosen(report: &Report, wanted: &Wanted) -> Result<Vec<Fix>> {
+    let is_wanted = |finding: &&Finding| match wanted {
+        Wanted::All => finding.fix.is_some(),
+        Wanted::Code(code) => finding.code == *code,
+    };
+    let mut fixes = Vec::new();
+    for finding in report.findings.iter().filter(is_wanted) {
+        let Some(sql) = &finding.fix else {
+            return Err(Error::NotFixable { code: finding.code, why: finding.mend.to_string() });
+        };
+        let (what, sql) = (finding.what.clone(), sql.clone());
+        fixes.push(Fix { code: finding.code, what, sql, rehearsed_seconds: None });
+    }
+    fixes.sort_by_key(|fix| rank(&fix.sql));
+    // One VACUUM does for all.
+    let has_other = fixes.iter().any(|fix| fix.sql.ends_with("\nVACUUM;"));
+    let mut seen = BTreeSet::new();
+    fixes.retain(|fix| !(has_other && fix.sql == "VACUUM;") && seen.insert(fix.sql.clone()));
+    Ok(fixes)
+}
+
+/// What recovers comes first, what rewrites the whole file last.
+fn rank(sql: &str) -> usize {
+    const ORDER: &[&str] = &[
+        "SELECT",
+        "PRAGMA wal_checkpoint",
+        "REINDEX",
+        "INSERT",
+        "DROP",
+        "CREATE",
+        "PRAGMA optimize",
+    ];
+    let last = if sql.contains("VACUUM") { ORDER.len() + 1 } else { ORDER.len() };
+    ORDER.iter().position(|start| sql.starts_with(start)).unwrap_or(last)
+}
+
+/// A file that is broken otherwise is saved first, not changed.
+fn check_fixable(report: &Report, fixes: &[Fix]) -> Result<()> {
+    const BROKEN: &[&str] =
+        &["companion_foreign", "file_truncated", "page_broken", "unique_violated"];
+    match report.findings.iter().find(|finding| BROKEN.contains(&finding.code)) {
+        Some(finding) => {
+            let why = format!("the file is broken ({}): {}", finding.code, finding.mend);
+            Err(Error::NotFixable { code: fixes[0].code, why })
+        }
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn check_unused(path: &Path) -> Result<()> {
+    let users: Vec<String> = holders(path).iter().map(|it| it.process.title()).collect();
+    if users.is_empty() { Ok(()) } else { Err(Error::InUse(users.join(", "))) }
+}
+
+/// Runs everything in memory. Returns how long the file would be; `None` if it is too large for that.
+fn rehearse(
+    path: &Path,
+    encryption: &Encryption,
+    fixes: &mut [Fix],
+    bytes: u64,
+) -> Result<Option<u64>> {
+    if bytes > REHEARSED_BYTES_MAX {
+        return Ok(None);
+    }
+    let (db, _) = engine::open_untouched(path, encryption, Untouched::Overlay)?;
+    let views = views(&db).map_err(sqlite("views"))?;
+    for fix in fixes {
+        let started = clock::now();
+        match db.execute_batch(&fix.sql) {
+            Ok(()) => {}
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(failed(fix.code, &error)),
+        }
+        fix.rehearsed_seconds = Some((clock::now() - started).as_secs_f64());
+        check_well(&db, &views).map_err(|why| failed(fix.code, &why))?;
+    }
+    let size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    let bytes: i64 = db.query_row(size, [], |row| row.get(0)).map_err(sqlite("size"))?;
+    Ok(Some(bytes.cast_unsigned()))
+}
+
+fn apply(path: &Path, encryption: &Encryption, fixes: &[Fix]) -> Result<()> {
+    let (db, _) = engine::open_connection(path, encryption, &AS_IS, false, false)?;
+    db.busy_timeout(BUSY_TIME).map_err(sqlite("busy_timeout"))?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)
+        .map_err(sqlite("settings"))?;
+    let views = views(&db).map_err(sqlite("views"))?;
+    for fix in fixes {
+        db.execute_batch(&fix.sql).map_err(|error| failed(fix.code, &error))?;
+    }
+    check_well(&db, &views).map_err(|why| failed(fixes[0].code, &why))?;
+    db.close().map_err(|(_, error)| sqlite("close")(error))
+}
+
+/// Examines the file again: what was fixed is gone, and nothing grave has come.
+fn check(
+    path: &Path,
+    encryption: &Encryption,
+    options: &Options,
+    before: &Report,
+    codes: &BTreeSet<&str>,
+) -> Result<Report> {
+    let report = examine(path, encryption, options)?;
+    let was_there = |code: &str| before.findings.iter().any(|finding| finding.code == code);
+    for finding in &report.findings {
+        let is_new = finding.severity == Severity::Error && !was_there(finding.code);
+        // Of several findings of one code, one may need somebody's decision.
+        if is_new || (codes.contains(finding.code) && finding.fix.is_some()) {
+            return Err(failed(finding.code, &finding.what));
+        }
+    }
+    Ok(report)
+}
+
+/// The views that can be read.
+fn views(db: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    let mut names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'")?;
+    let names = names.query_map([], |row| row.get::<_, String>(0))?;
+    let mut readable = BTreeSet::new();
+    for name in names {
+        let name = name?;
+        if db.prepare(&format!("SELECT * FROM {}", crate::schema::quoted(&name))).is_ok() {
+            readable.insert(name);
+        }
+    }
+    Ok(readable)
+}
+
+/// The file is whole, and every view that could be read still can.
+fn check_well(db: &Connection, views_before: &BTreeSet<String>) -> Result<(), String> {
+    let said = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+    match said {
+        Ok(said) if said == "ok" => {}
+        Ok(said) => return Err(said),
+        Err(error) => return Err(error.to_string()),
+    }
+    let views = views(db).map_err(|error| error.to_string())?;
+    match views_before.difference(&views).next() {
+        Some(view) => Err(format!("the view {view} could not be read any more")),
+        None => Ok(()),
+    }
+}
+
+fn failed(code: &'static str, why: &dyn Display) -> Error {
+    Error::FixFailed { code, why: why.to_string() }
+}

@@ -1,0 +1,101 @@
+//! A file as it was before it was changed: in a folder beside it, `NAME.undo-N`.
+//!
+//! # Invariants
+//! - The copy is on the disk, and equal byte by byte, before [`save`] returns.
+//! - To put it back writes into the file that is there: its owner, permissions and other names stay.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result, io};
+use crate::wal::beside;
+
+/// What belongs to a database. Its `-shm` file is made anew.
+const SUFFIXES: &[&str] = &["", "-wal", "-journal"];
+/// Folders that are looked for.
+const FOLDERS_MAX: u32 = 10_000;
+
+/// Copies the file and what is beside it. Returns the folder.
+pub(crate) fn save(path: &Path) -> Result<PathBuf> {
+    let mut folders = (1..FOLDERS_MAX).map(|number| folder(path, number));
+    let folder = folders.find(|folder| !folder.exists()).unwrap_or_else(|| folder(path, 0));
+    check_room(path)?;
+    DirBuilder::new().mode(0o700).create(&folder).map_err(io(&folder))?;
+    let copied = SUFFIXES.iter().try_for_each(|suffix| {
+        let (from, to) = (beside(path, suffix), in_folder(path, &folder, suffix));
+        if from.exists() { copy(&from, &to).map_err(io(&from)) } else { Ok(()) }
+    });
+    if copied.is_err() {
+        drop(fs::remove_dir_all(&folder));
+    }
+    copied.map(|()| folder)
+}
+
+/// Puts the copy in the file's place, and removes the folder.
+pub(crate) fn restore(path: &Path, folder: &Path) -> Result<()> {
+    for suffix in ["-wal", "-journal", "-shm"] {
+        let companion = beside(path, suffix);
+        match fs::remove_file(&companion) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(io(&companion)(error));
+            }
+            _ => {}
+        }
+    }
+    for suffix in SUFFIXES {
+        let (from, to) = (in_folder(path, folder, suffix), beside(path, suffix));
+        if from.exists() {
+            copy(&from, &to).map_err(io(&to))?;
+        }
+    }
+    fs::remove_dir_all(folder).map_err(io(folder))
+}
+
+/// The folder of the last change.
+pub(crate) fn newest(path: &Path) -> Result<PathBuf> {
+    let folders = (1..FOLDERS_MAX).map(|number| folder(path, number));
+    let newest = folders.take_while(|folder| folder.exists()).last();
+    newest.ok_or_else(|| Error::NoUndo(path.to_owned()))
+}
+
+fn folder(path: &Path, number: u32) -> PathBuf {
+    beside(path, &format!(".undo-{number}"))
+}
+
+fn in_folder(path: &Path, folder: &Path, suffix: &str) -> PathBuf {
+    let name = beside(path, suffix);
+    folder.join(name.file_name().unwrap_or_default())
+}
+
+fn check_room(path: &Path) -> Result<()> {
+    let sizes =
+        SUFFIXES.iter().map(|suffix| beside(path, suffix).metadata().map_or(0, |it| it.len()));
+    let needed: u64 = sizes.sum();
+    let stat = rustix::fs::statvfs(path).map_err(|error| io(path)(error.into()))?;
+    let free = stat.f_bavail * stat.f_frsize;
+    if free < needed { Err(Error::NoRoom { needed, free }) } else { Ok(()) }
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    File::open(to)?.sync_all()?;
+    if is_same(from, to)? {
+        Ok(())
+    } else {
+        Err(io::Error::other("the copy differs from what was copied"))
+    }
+}
+
+fn is_same(a: &Path, b: &Path) -> io::Result<bool> {
+    let (a, b) = (BufReader::new(File::open(a)?), BufReader::new(File::open(b)?));
+    let (mut a, mut b) = (a.bytes(), b.bytes());
+    loop {
+        match (a.next().transpose()?, b.next().transpose()?) {
+            (None, None) => return Ok(true),
+            (left, right) if left == right => {}
+            _ => return Ok(false),
+        }
+    }
+}

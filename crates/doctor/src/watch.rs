@@ -1,0 +1,201 @@
+//! A database that is used, watched from outside: who reads, who writes, how fast it commits, how
+//! long its WAL is.
+//!
+//! # Invariants
+//! - The database is opened by nobody here: its header and its companions are read as files, locks
+//!   as `/proc` tells them. Nobody waits for it.
+//!
+//! # Not here
+//! - Whether anything of it is wrong → `checks/locks.rs`, `checks/journal.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::clock;
+use crate::error::{Result, io};
+use crate::figure::{float, ratio};
+use crate::header::{MAGIC, u32_at};
+use crate::locks::{Held, Inode, Lock, held};
+use crate::processes::{Process, users};
+use crate::wal::{WalIndex, beside, read_start};
+
+/// Between two looks at the locks.
+const LOOK: Duration = Duration::from_millis(50);
+/// In the header: counts the transactions of a rollback-journal database.
+const CHANGE_COUNTER: usize = 24;
+
+/// A database that is watched.
+pub struct Watch {
+    path: PathBuf,
+    commits: Option<u32>,
+    /// Since when each process has a snapshot, as far as it was seen.
+    reading: BTreeMap<(i32, Lock), Instant>,
+}
+
+/// What was seen in one interval.
+#[derive(Clone, Debug, Serialize)]
+pub struct Watched {
+    /// How long it was.
+    pub seconds: f64,
+    /// Of the main file.
+    pub file_bytes: u64,
+    /// Of the `-wal` file, if there is one.
+    pub wal_bytes: Option<u64>,
+    /// Frames committed to the WAL since it began anew.
+    pub wal_frames_count: Option<u32>,
+    /// How many of them are not in the main file yet.
+    pub wal_uncopied_count: Option<u32>,
+    /// Transactions that wrote; `None` at first, and of an encrypted file without a WAL.
+    pub commits_count: Option<u32>,
+    /// Of the time, while somebody could write: 0 to 1.
+    pub writing_share: f64,
+    /// Those that have it open, the busiest first.
+    pub users: Vec<User>,
+}
+
+/// A process that has the database open.
+#[derive(Clone, Debug, Serialize)]
+pub struct User {
+    /// Which.
+    #[serde(flatten)]
+    pub process: Process,
+    /// Of the time, while it could write.
+    pub writing_share: f64,
+    /// Of the time, while it had a snapshot.
+    pub reading_share: f64,
+    /// How long it has had the same snapshot at least.
+    pub snapshot_seconds: Option<f64>,
+    /// Frames of the WAL that it does not see, and that therefore stay in the WAL.
+    pub behind_frames: Option<u32>,
+}
+
+impl Watch {
+    /// Of a file that is there.
+    pub fn new(path: &Path) -> Result<Self> {
+        let path = path.canonicalize().map_err(io(path))?;
+        Ok(Self { commits: commits(&path), path, reading: BTreeMap::new() })
+    }
+
+    /// Watches for so long.
+    pub fn observe(&mut self, time: Duration) -> Result<Watched> {
+        let started = clock::now();
+        let processes = users(&self.path).processes;
+        let pids: Vec<i32> = processes.iter().map(|process| process.pid).collect();
+        let (mut looks, mut writing, mut seen) = (0_u64, 0_u64, BTreeMap::new());
+        let mut last;
+        loop {
+            last = self.look(&pids);
+            looks += 1;
+            let mut count = |is_it: fn(Lock) -> bool, place: usize| {
+                let of: BTreeSet<i32> =
+                    last.iter().filter(|it| is_it(it.lock)).map(|it| it.pid).collect();
+                for pid in &of {
+                    seen.entry(*pid).or_insert([0_u64; 2])[place] += 1;
+                }
+                !of.is_empty()
+            };
+            writing += u64::from(count(Lock::excludes, 0));
+            count(Lock::reads, 1);
+            let left = time.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            clock::pause(left.min(LOOK));
+        }
+        let metadata = fs::metadata(&self.path).map_err(io(&self.path))?;
+        let wal = fs::metadata(beside(&self.path, "-wal")).ok();
+        let index = WalIndex::of(&self.path);
+        let commits = commits(&self.path);
+        let commits_count = commits.zip(self.commits).map(|(now, then)| now.wrapping_sub(then));
+        self.commits = commits.or(self.commits);
+        let mut users = self.users(processes, &seen, &last, index.as_ref(), looks);
+        let busy = |user: &User| user.writing_share + user.reading_share;
+        users.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
+        Ok(Watched {
+            seconds: started.elapsed().as_secs_f64(),
+            file_bytes: metadata.len(),
+            wal_bytes: wal.map(|wal| wal.len()),
+            wal_frames_count: index.as_ref().map(|index| index.frames_count),
+            wal_uncopied_count: index
+                .as_ref()
+                .map(|index| index.frames_count.saturating_sub(index.copied_count)),
+            commits_count,
+            writing_share: ratio(writing, looks),
+            users,
+        })
+    }
+
+    /// The locks at this moment; notes since when snapshots are held.
+    fn look(&mut self, pids: &[i32]) -> BTreeSet<Held> {
+        let shm = Inode::of(&beside(&self.path, "-shm"));
+        let locks = Inode::of(&self.path).map(|main| held(main, shm, pids)).unwrap_or_default();
+        let reading: BTreeSet<(i32, Lock)> = locks
+            .iter()
+            .filter(|held| held.lock.reads())
+            .map(|held| (held.pid, held.lock))
+            .collect();
+        self.reading.retain(|held, _| reading.contains(held));
+        let now = clock::now();
+        for held in reading {
+            self.reading.entry(held).or_insert(now);
+        }
+        locks
+    }
+
+    /// With those that have locks and hide what they have open.
+    fn users(
+        &self,
+        mut processes: Vec<Process>,
+        seen: &BTreeMap<i32, [u64; 2]>,
+        last: &BTreeSet<Held>,
+        index: Option<&WalIndex>,
+        looks: u64,
+    ) -> Vec<User> {
+        let is_known = |pid: i32| processes.iter().any(|process| process.pid == pid);
+        let unseen: Vec<i32> =
+            seen.keys().copied().filter(|pid| *pid > 0 && !is_known(*pid)).collect();
+        processes.extend(unseen.into_iter().map(Process::of));
+        let user = |process: Process| {
+            let pid = process.pid;
+            let [writing, reading] = seen.get(&pid).copied().unwrap_or_default();
+            let held = self.reading.iter().filter(|((of, _), _)| *of == pid);
+            let oldest = held.map(|(_, since)| since.elapsed().as_secs_f64());
+            let behind = last.iter().filter(|held| held.pid == pid).filter_map(|held| {
+                let Lock::WalRead(mark) = held.lock else { return None };
+                let index = index?;
+                // Who began when all was in the main file reads that, and nobody copies to it.
+                let sees = if mark == 0 { index.copied_count } else { index.mark(mark)? };
+                Some(index.frames_count.saturating_sub(sees))
+            });
+            User {
+                writing_share: ratio(writing, looks),
+                reading_share: ratio(reading, looks),
+                snapshot_seconds: oldest.reduce(f64::max),
+                behind_frames: behind.max(),
+                process,
+            }
+        };
+        processes.into_iter().map(user).collect()
+    }
+}
+
+impl Watched {
+    /// Transactions a second.
+    pub fn commits_per_second(&self) -> Option<f64> {
+        let commits = self.commits_count?;
+        (self.seconds > 0.0).then(|| float(commits.into()) / self.seconds)
+    }
+}
+
+/// Counts the transactions: of a WAL in its index, otherwise in the header.
+fn commits(path: &Path) -> Option<u32> {
+    if let Some(index) = WalIndex::of(path) {
+        return Some(index.change);
+    }
+    let header = read_start(path, CHANGE_COUNTER + 4)?;
+    u32_at(&header, CHANGE_COUNTER).filter(|_| header.starts_with(MAGIC))
+}

@@ -1,0 +1,268 @@
+//! The statements that a program ran, from a log of it, grouped by shape.
+//!
+//! One file may mix what is understood (`workload/lines.rs`): statements as such, one a line or
+//! ended by `;`, what SQLite's trace writes, and the logs of Django, `SQLAlchemy` and Rails. A log
+//! is data from strangers: nothing in it is run as it stands but what SQLite calls a reading
+//! statement, on an overlay.
+//!
+//! # Invariants
+//! - Each line is counted: it is of a statement, or `unread_lines_count` has it.
+//!
+//! # Not here
+//! - What a statement means for a file → `checks/queries.rs`.
+
+mod lines;
+mod literals;
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, Read};
+
+use rusqlite::types::Value;
+
+use crate::sql;
+use crate::workload::lines::{Line, begins};
+
+/// Of one statement; a longer one is not read.
+const STATEMENT_BYTES_MAX: usize = 256 << 10;
+/// What differs more is no load of a program.
+const SHAPES_MAX: usize = 10_000;
+/// Of all shapes' statements.
+const BYTES_MAX: usize = 64 << 20;
+/// Lines of one statement at which it might have been over.
+const LOOKS_MAX: usize = 200;
+
+/// What a program asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Workload {
+    by_shape: HashMap<String, Logged>,
+    /// Statements that read or write rows.
+    pub(crate) statements_count: u64,
+    /// Statements that do not: BEGIN, PRAGMA, CREATE.
+    pub(crate) others_count: u64,
+    /// Lines that are of no statement.
+    pub(crate) unread_lines_count: u64,
+    pending: Option<Pending>,
+    /// Of the statements that are kept.
+    bytes: usize,
+}
+
+/// The statements of one shape.
+#[derive(Clone, Debug)]
+pub(crate) struct Logged {
+    /// With `?` for each value.
+    pub(crate) shape: String,
+    /// One of them: the slowest, or the first that has its values.
+    pub(crate) sql: String,
+    /// Of that one's parameters; `None` if it has some that the log does not tell.
+    pub(crate) values: Option<Vec<Value>>,
+    pub(crate) calls: u64,
+    /// The values in its text stand in the program's text, too: all of these are the same.
+    pub(crate) is_verbatim: bool,
+    /// Of all of them; `None` if the log has no times.
+    pub(crate) us: Option<f64>,
+    /// The longest one's.
+    longest_us: f64,
+}
+
+/// A statement of which more lines may come.
+#[derive(Clone, Debug)]
+struct Pending {
+    sql: String,
+    us: Option<f64>,
+    /// A log says where it begins.
+    is_logged: bool,
+    /// Its text is the program's.
+    is_verbatim: bool,
+    /// How often it was looked at whether it is over.
+    looks: usize,
+}
+
+impl Workload {
+    /// Reads a log to its end.
+    pub fn read(&mut self, mut log: impl BufRead) -> io::Result<()> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let limit = STATEMENT_BYTES_MAX as u64 + 1;
+            if log.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            self.add(&String::from_utf8_lossy(&line));
+        }
+        self.finish(None);
+        Ok(())
+    }
+
+    /// Is there no statement that reads or writes rows?
+    pub fn is_empty(&self) -> bool {
+        self.by_shape.is_empty()
+    }
+
+    /// Those that took the longest first; where the log has no times, those that were called most.
+    pub(crate) fn heaviest_first(&self) -> Vec<&Logged> {
+        let mut all: Vec<&Logged> = self.by_shape.values().collect();
+        let key = |it: &Logged| it.us.unwrap_or_default();
+        all.sort_by(|a, b| {
+            let by_time = key(b).total_cmp(&key(a));
+            by_time.then(b.calls.cmp(&a.calls)).then_with(|| a.shape.cmp(&b.shape))
+        });
+        all
+    }
+
+    fn add(&mut self, line: &str) {
+        let line = lines::without_colours(line.trim_end());
+        match lines::read(&line) {
+            Line::Statement { sql, us, values, is_whole, is_verbatim } => {
+                self.finish(None);
+                let sql = sql.to_owned();
+                self.pending = Some(Pending { sql, us, is_logged: true, is_verbatim, looks: 0 });
+                if is_whole {
+                    self.finish(values.and_then(literals::read));
+                }
+            }
+            Line::Values(text) if self.pending.is_some() => {
+                let shown = lines::lists_count(text).map(|calls| (Vec::new(), calls));
+                self.finish(shown.or_else(|| literals::read(text)));
+            }
+            Line::Values(_) => self.unread_lines_count += 1,
+            Line::Other => {
+                self.finish(None);
+                self.others_count += 1;
+            }
+            Line::Text(text) => self.add_text(text),
+        }
+    }
+
+    /// A line of a statement, or of none.
+    fn add_text(&mut self, text: &str) {
+        let (sql, us) = lines::without_profile(text);
+        let trimmed = sql.trim();
+        if trimmed.is_empty() {
+            return;
+        }
+        if begins(trimmed) || lines::is_other(trimmed) {
+            self.finish_if(is_over);
+        }
+        match &mut self.pending {
+            Some(pending) if pending.sql.len() + sql.len() <= STATEMENT_BYTES_MAX => {
+                pending.sql.push('\n');
+                pending.sql.push_str(sql);
+                pending.us = us.or(pending.us);
+            }
+            Some(_) => {
+                self.pending = None;
+                self.unread_lines_count += 1;
+            }
+            None if begins(trimmed) => self.start(trimmed, us),
+            None if lines::is_other(trimmed) => self.others_count += 1,
+            None => self.unread_lines_count += 1,
+        }
+        if trimmed.ends_with(';') || us.is_some() {
+            self.finish_if(is_closed);
+        }
+    }
+
+    /// Counts the statement that is read, if that is so and no log says where it ends.
+    fn finish_if(&mut self, is_so: fn(&str) -> bool) {
+        let Some(pending) = self.pending.as_mut().filter(|it| !it.is_logged) else { return };
+        pending.looks += 1;
+        if pending.looks > LOOKS_MAX {
+            self.pending = None;
+            self.unread_lines_count += 1;
+        } else if is_so(&pending.sql) {
+            self.finish(None);
+        }
+    }
+
+    fn start(&mut self, sql: &str, us: Option<f64>) {
+        let sql = sql.to_owned();
+        self.pending = Some(Pending { sql, us, is_logged: false, is_verbatim: true, looks: 0 });
+    }
+
+    /// Counts the statement that is read, with its values and how often it ran with such.
+    fn finish(&mut self, called: Option<(Vec<Value>, u64)>) {
+        let Some(Pending { sql, us, is_verbatim, .. }) = self.pending.take() else { return };
+        let calls = called.as_ref().map_or(1, |it| it.1);
+        let shape = sql::shape(&sql);
+        let is_known = self.by_shape.contains_key(&shape);
+        if !is_known && (self.by_shape.len() >= SHAPES_MAX || self.bytes >= BYTES_MAX) {
+            self.unread_lines_count += 1;
+            return;
+        }
+        self.statements_count += calls;
+        let tokens = sql::tokens(&sql);
+        let parameters = tokens.iter().filter(|it| it.kind == sql::Kind::Parameter).count();
+        let values = called.map(|it| it.0).unwrap_or_default();
+        let values = (values.len() == parameters).then_some(values);
+        let longest_us = us.unwrap_or_default();
+        let one = Logged { shape: shape.clone(), sql, values, calls, is_verbatim, us, longest_us };
+        if let Some(known) = self.by_shape.get_mut(&shape) {
+            known.merge(one);
+        } else {
+            self.bytes += 2 * one.sql.len();
+            self.by_shape.insert(shape, one);
+        }
+    }
+}
+
+impl Logged {
+    fn merge(&mut self, one: Self) {
+        self.calls += one.calls;
+        self.is_verbatim &= one.is_verbatim && self.sql == one.sql;
+        let us = one.us.unwrap_or_default();
+        self.us = self.us.map_or(one.us, |known| Some(known + us));
+        let is_better = match (&self.values, &one.values) {
+            (None, Some(_)) => true,
+            (Some(_), Some(_)) | (None, None) => us > self.longest_us,
+            (Some(_), None) => false,
+        };
+        self.longest_us = self.longest_us.max(us);
+        if is_better {
+            (self.sql, self.values) = (one.sql, one.values);
+        }
+    }
+}
+
+/// No text or parenthesis is open.
+fn is_closed(sql: &str) -> bool {
+    let tokens = sql::tokens(sql);
+    let count = |text| tokens.iter().filter(|token| token.text == text).count();
+    let is_cut = tokens.last().is_some_and(|it| it.text.starts_with('\'') && !ends_text(it.text));
+    count("(") <= count(")") && !is_cut
+}
+
+fn ends_text(text: &str) -> bool {
+    text.len() > 1 && text.ends_with('\'')
+}
+
+/// May another statement begin behind this one, which no `;` ended?
+fn is_over(sql: &str) -> bool {
+    const GO_ON: [&str; 6] = ["UNION", "ALL", "EXCEPT", "INTERSECT", "AS", "EXISTS"];
+    let tokens = sql::tokens(sql);
+    let goes_on = tokens.last().is_some_and(|last| GO_ON.iter().any(|word| last.is(word)));
+    let first = tokens.first();
+    // The main part of these is still to come.
+    let is_begun = |words: &[&str], mains: &[&str]| {
+        first.is_some_and(|first| words.iter().any(|word| first.is(word)))
+            && !outer(&tokens).any(|it| mains.iter().any(|word| it.is(word)))
+    };
+    let is_with = is_begun(&["WITH"], &["SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE"]);
+    let is_insert = is_begun(&["INSERT", "REPLACE"], &["SELECT", "VALUES", "DEFAULT"]);
+    is_closed(sql) && !goes_on && !is_with && !is_insert
+}
+
+/// The tokens that stand in no parentheses.
+fn outer<'a, 'b>(tokens: &'b [sql::Token<'a>]) -> impl Iterator<Item = &'b sql::Token<'a>> {
+    let mut depth = 0_usize;
+    tokens.iter().filter(move |token| {
+        match token.text {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+#[cfg(test)]
+mod tests;

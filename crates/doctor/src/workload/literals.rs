@@ -1,0 +1,131 @@
+//! Lists of values, as Python (`('a', 1, None)`) and Ruby (`[["id", 1], ["name", nil]]`) print them.
+
+use rusqlite::types::Value;
+
+/// Values of one statement; more are not read.
+const VALUES_MAX: usize = 1_000;
+/// Lists in lists.
+const DEPTH_MAX: usize = 3;
+
+/// A value, or a list of them.
+#[derive(Debug)]
+enum Literal {
+    Value(Value),
+    List(Vec<Literal>),
+}
+
+/// The values of a statement's parameters, in their order, and with how many such lists it ran.
+/// `None` if one of them is not understood.
+pub(super) fn read(text: &str) -> Option<(Vec<Value>, u64)> {
+    let mut reader = Reader { rest: text, count: 0 };
+    let Literal::List(items) = reader.literal(0)? else { return None };
+    if items.is_empty() || !items.iter().all(|item| matches!(item, Literal::List(_))) {
+        return Some((values(items, Literal::value)?, 1));
+    }
+    // Ruby has the name of a column before each value.
+    if text.starts_with("[[") {
+        return Some((values(items, Literal::named)?, 1));
+    }
+    let lists_count = items.len().try_into().ok()?;
+    match items.into_iter().next()? {
+        Literal::List(first) => Some((values(first, Literal::value)?, lists_count)),
+        Literal::Value(_) => None,
+    }
+}
+
+fn values(items: Vec<Literal>, of: fn(Literal) -> Option<Value>) -> Option<Vec<Value>> {
+    items.into_iter().map(of).collect()
+}
+
+impl Literal {
+    fn value(self) -> Option<Value> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::List(_) => None,
+        }
+    }
+
+    fn named(self) -> Option<Value> {
+        match self {
+            Self::List(mut pair) if pair.len() == 2 => pair.pop()?.value(),
+            Self::List(_) | Self::Value(_) => None,
+        }
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    count: usize,
+}
+
+impl Reader<'_> {
+    fn literal(&mut self, depth: usize) -> Option<Literal> {
+        self.rest = self.rest.trim_start();
+        self.count += 1;
+        if self.count > VALUES_MAX || depth > DEPTH_MAX {
+            return None;
+        }
+        match self.rest.chars().next()? {
+            '(' => self.list(')', depth),
+            '[' => self.list(']', depth),
+            quote @ ('\'' | '"') => self.text(quote).map(|text| Literal::Value(Value::Text(text))),
+            _ => self.word().map(Literal::Value),
+        }
+    }
+
+    fn list(&mut self, end: char, depth: usize) -> Option<Literal> {
+        self.rest = &self.rest[1..];
+        let mut items = Vec::new();
+        loop {
+            self.rest = self.rest.trim_start();
+            if let Some(rest) = self.rest.strip_prefix(end) {
+                self.rest = rest;
+                return Some(Literal::List(items));
+            }
+            items.push(self.literal(depth + 1)?);
+            self.rest = self.rest.trim_start();
+            match self.rest.strip_prefix(',') {
+                Some(rest) => self.rest = rest,
+                None if self.rest.starts_with(end) => {}
+                None => return None,
+            }
+        }
+    }
+
+    fn text(&mut self, quote: char) -> Option<String> {
+        let mut text = String::new();
+        let mut characters = self.rest.char_indices().skip(1);
+        while let Some((at, c)) = characters.next() {
+            match c {
+                '\\' => text.push(match characters.next()?.1 {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    c @ ('\\' | '\'' | '"') => c,
+                    _ => return None,
+                }),
+                c if c == quote => {
+                    self.rest = &self.rest[at + 1..];
+                    return Some(text);
+                }
+                c => text.push(c),
+            }
+        }
+        None
+    }
+
+    fn word(&mut self) -> Option<Value> {
+        let end = self.rest.find([',', ')', ']']).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        match word.trim() {
+            "None" | "nil" | "NULL" | "null" => Some(Value::Null),
+            "True" | "true" => Some(Value::Integer(1)),
+            "False" | "false" => Some(Value::Integer(0)),
+            number => {
+                let whole = number.parse().map(Value::Integer);
+                whole.or_else(|_| number.parse().map(Value::Real)).ok()
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What a program sets on its connections: asked of real connections, and judged with their files.
+//! The single judgements are tested beside them (`src/checks/connection/tests.rs`).
+
+use std::fmt::Write;
+use std::path::Path;
+
+use doctor::{ConnectionSettings, Mend, Options, Report, Severity, Wanted, examine, fix};
+use engine::{Encryption, Key, Profile, open_connection};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use crate::bed::{Bed, codes, mend, the};
+use crate::findings::healthy;
+
+const PRAGMAS: &str = "journal_mode synchronous busy_timeout foreign_keys cache_size mmap_size \
+    temp_store secure_delete auto_vacuum encoding page_size wal_autocheckpoint locking_mode cipher";
+const PRODUCTION: &str = "PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 30000;
+    PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; PRAGMA secure_delete = ON;
+    PRAGMA temp_store = FILE;";
+
+/// Does what the snippets do.
+fn ask(db: &Connection) -> String {
+    let mut text = format!("sqlite_version={}\n", rusqlite::version());
+    writeln!(text, "file={}\nTMPDIR=/tmp", db.path().unwrap()).unwrap();
+    for name in PRAGMAS.split(' ') {
+        let value = db.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).unwrap();
+        match value {
+            Value::Integer(number) => writeln!(text, "{name}={number}").unwrap(),
+            Value::Text(value) => writeln!(text, "{name}={value}").unwrap(),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    text
+}
+
+fn options(settings: &str) -> Options {
+    let settings = ConnectionSettings::parse(settings.as_bytes()).unwrap();
+    Options { settings: Some(settings), ..Options::default() }
+}
+
+fn report(path: &Path, settings: &str) -> Report {
+    examine(path, &Encryption::None, &options(settings)).unwrap()
+}
+
+#[test]
+fn a_production_connection_gets_no_finding_also_while_it_is_open() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(PRODUCTION).unwrap();
+    let settings = ask(&db);
+    for _ in 0..2 {
+        let report = report(&path, &settings);
+        assert_eq!(codes(&report), [] as [&str; 0], "{report:#?}");
+        assert!(report.skipped.is_empty(), "{report:#?}");
+        let said = format!("what the program sets (SQLite {}, cipher ", rusqlite::version());
+        assert!(report.checked.iter().any(|line| line.starts_with(&said)), "{report:#?}");
+    }
+}
+
+#[test]
+fn what_a_live_connection_sets_is_judged_with_its_file() {
+    let bed = Bed::new();
+    let check = |sql: &str, expected: &str| {
+        let path = bed.at(expected);
+        healthy(&path);
+        let db = Connection::open(&path).unwrap();
+        db.execute_batch(&format!("{PRODUCTION} {sql}")).unwrap();
+        let report = report(&path, &ask(&db));
+        let finding = the(&report, expected);
+        assert!(matches!(finding.mend, Mend::Advice(_)) && finding.fix.is_none(), "{finding:?}");
+        let codes: Vec<&str> =
+            codes(&report).into_iter().filter(|code| *code != "not_wal").collect();
+        assert_eq!(codes, [expected], "{report:#?}");
+    };
+    check("PRAGMA busy_timeout = 0", "busy_timeout_absent");
+    check("PRAGMA wal_autocheckpoint = 0", "checkpoints_off");
+    // `healthy` has books that refer to authors.
+    check("PRAGMA foreign_keys = OFF", "foreign_keys_off");
+    check("PRAGMA synchronous = FULL; PRAGMA journal_mode = MEMORY", "journal_mode_unsafe");
+    check("PRAGMA secure_delete = OFF", "secure_delete_off");
+    check("PRAGMA journal_mode = DELETE", "synchronous_low");
+    check("PRAGMA synchronous = OFF", "synchronous_off");
+}
+
+#[test]
+fn what_was_set_too_late_is_found_and_mended() {
+    let cases = [
+        ("PRAGMA journal_mode = WAL; PRAGMA auto_vacuum = FULL;", "auto_vacuum=FULL"),
+        ("CREATE TABLE first (x); PRAGMA auto_vacuum = INCREMENTAL;", "auto_vacuum=INCREMENTAL"),
+        ("PRAGMA journal_mode = WAL; PRAGMA page_size = 8192;", "page_size=8192"),
+        ("CREATE TABLE first (x); PRAGMA page_size = 1024;", "page_size=1024"),
+    ];
+    for (index, (sql, wanted)) in cases.iter().enumerate() {
+        let bed = Bed::new();
+        let path = bed.at(&index.to_string());
+        let db = Connection::open(&path).unwrap();
+        db.execute_batch(&format!("{sql} CREATE TABLE t (x);")).unwrap();
+        let settings = format!("file={}\nwanted.{wanted}\n", path.display());
+        db.close().unwrap();
+        let finding = the(&report(&path, &settings), "setting_ineffective");
+        let options = options(&settings);
+        let code = Wanted::Code("setting_ineffective".to_owned());
+        let dry = fix(&path, &Encryption::None, &options, &code, true).unwrap();
+        assert!(dry.is_rehearsed, "{dry:#?}");
+        mend(&path, &finding.mend);
+        let report = report(&path, &settings);
+        assert_eq!(codes(&report), [] as [&str; 0], "{wanted}: {report:#?}");
+        assert_eq!(
+            report.about.journal,
+            Some(if sql.contains("WAL") { "wal" } else { "rollback" })
+        );
+    }
+}
+
+#[test]
+fn settings_of_another_file_are_told_apart() {
+    let bed = Bed::new();
+    let (path, other) = (bed.at("a.db"), bed.at("b.db"));
+    healthy(&path);
+    healthy(&other);
+    let ask_file = |path: &Path| {
+        let db = Connection::open(path).unwrap();
+        db.execute_batch(PRODUCTION).unwrap();
+        ask(&db)
+    };
+    let found = report(&path, &ask_file(&other));
+    assert_eq!(codes(&found), ["settings_mismatch"], "{found:#?}");
+
+    // As it may be called elsewhere, in a container.
+    let renamed = ask_file(&path).replace(&path.display().to_string(), "/nowhere/a.db");
+    let found = report(&path, &renamed);
+    assert_eq!(codes(&found), [] as [&str; 0], "{found:#?}");
+    assert!(found.skipped.iter().any(|it| it.why.contains("/nowhere/a.db")), "{found:#?}");
+
+    let in_memory = "file=\njournal_mode=memory\n";
+    let found = report(&path, in_memory);
+    assert!(codes(&found).contains(&"settings_mismatch"), "{found:#?}");
+    assert!(!codes(&found).contains(&"journal_mode_unsafe"), "{found:#?}");
+}
+
+#[test]
+fn names_that_are_not_known_are_told() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    let found = report(&path, "journal_mode=wal\nfancy_mode=1\nwanted.color=red\n");
+    let skipped: Vec<&str> = found.skipped.iter().map(|skipped| skipped.what.as_str()).collect();
+    assert!(skipped.contains(&"the settings fancy_mode, wanted.color"), "{found:#?}");
+    assert!(skipped.iter().any(|what| what.contains("busy_timeout")), "{found:#?}");
+}
+
+#[test]
+fn what_is_meant_to_be_encrypted_is_looked_at() {
+    let bed = Bed::new();
+    let (plain, encrypted) = (bed.at("plain.db"), bed.at("encrypted.db"));
+    healthy(&plain);
+    let key = Encryption::Key { key: Key::from_bytes([7; 32]), cipher: None };
+    let profile = Profile::by_name("server").unwrap();
+    let (db, _) = open_connection(&encrypted, &key, profile, false, true).unwrap();
+    db.execute_batch("CREATE TABLE t (x)").unwrap();
+    db.close().unwrap();
+    let meant = options("temp_store=1\ncipher=chacha20\nwanted.cipher=chacha20\n");
+    let found = examine(&encrypted, &key, &meant).unwrap();
+    assert_eq!(codes(&found), ["temp_unencrypted"], "{found:#?}");
+    let found = report(&plain, "sqlite_version=3.54.0\nwanted.cipher=chacha20\n");
+    assert_eq!(codes(&found), ["encryption_ineffective"], "{found:#?}");
+    assert_eq!(found.severity(), Some(Severity::Error));
+}

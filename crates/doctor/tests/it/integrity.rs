@@ -1,0 +1,393 @@
+//! What is broken in a file: each is found, as `PRAGMA integrity_check` finds it and beyond, and a
+//! healthy file like it is not called broken.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use doctor::{Mend, Options, Severity, examine};
+use engine::Encryption;
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use serde_json::json;
+
+use crate::bed::{Bed, Case, Shell, codes, mend, report, sql_on, the};
+use crate::findings::healthy;
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        code: "constraint_violated",
+        fault: |path| {
+            checked(path);
+            sql_on(path, "PRAGMA ignore_check_constraints = ON; INSERT INTO t VALUES (-1)");
+        },
+        control: checked,
+        check: |finding| assert_eq!(finding.fields["name"], "t"),
+    },
+    Case {
+        code: "foreign_key_parent_absent",
+        fault: |path| sql_on(path, "CREATE TABLE c (p REFERENCES p); INSERT INTO c VALUES (0)"),
+        control: referred,
+        check: |finding| assert_eq!(finding.fields["parents"], json!(["p"])),
+    },
+    Case {
+        code: "index_broken",
+        fault: |path| {
+            needles(path);
+            change(path, 2, b"needle", b"Needle");
+        },
+        control: needles,
+        check: |finding| {
+            assert_eq!(finding.fields["index"], "i");
+            assert_eq!(finding.mend, Mend::Sql("REINDEX i;".to_owned()));
+        },
+    },
+    Case {
+        code: "page_broken",
+        fault: |path| {
+            healthy(path);
+            let mut bytes = fs::read(path).unwrap();
+            bytes[4096 * 9..][..100].fill(0xaa);
+            fs::write(path, bytes).unwrap();
+        },
+        control: healthy,
+        check: |finding| {
+            assert!(finding.evidence.iter().any(|line| line.contains("page 10")), "{finding:?}");
+        },
+    },
+    Case {
+        code: "sequence_exhausted",
+        fault: |path| counted(path, i64::MAX),
+        control: |path| counted(path, i64::MAX - 1),
+        check: |finding| assert_eq!(finding.fields["table"], "t"),
+    },
+    Case {
+        code: "trigger_broken",
+        fault: |path| {
+            audited(path);
+            sql_on(path, "DROP TABLE audit");
+        },
+        control: audited,
+        check: |finding| {
+            assert_eq!(finding.fields["triggers"], json!(["note"]));
+            assert!(finding.what.starts_with("UPDATE on t fails"), "{finding:?}");
+        },
+    },
+    Case {
+        code: "unique_violated",
+        fault: |path| {
+            sql_on(
+                path,
+                "CREATE TABLE t (x); INSERT INTO t VALUES (1), (1); CREATE INDEX i ON t (x)",
+            );
+            let unique =
+                "UPDATE sqlite_schema SET sql = 'CREATE UNIQUE INDEX i ON t (x)' WHERE name = 'i'";
+            sql_on(path, &format!("PRAGMA writable_schema = ON; {unique}"));
+        },
+        control: |path| sql_on(path, "CREATE TABLE t (x UNIQUE); INSERT INTO t VALUES (1), (2)"),
+        check: |finding| assert_eq!(finding.fields["table"], "t"),
+    },
+    Case {
+        code: "view_broken",
+        fault: |path| {
+            viewed(path);
+            sql_on(path, "PRAGMA legacy_alter_table = ON; ALTER TABLE t RENAME TO u");
+        },
+        control: viewed,
+        check: |finding| assert_eq!(finding.fields["view"], "v"),
+    },
+    Case {
+        code: "virtual_table_broken",
+        fault: |path| {
+            searched(path);
+            sql_on(path, "DELETE FROM t WHERE id = 2");
+        },
+        control: searched,
+        check: |finding| assert_eq!(finding.fields["module"], "fts5"),
+    },
+];
+
+fn referred(path: &Path) {
+    sql_on(path, "CREATE TABLE p (x UNIQUE); CREATE TABLE c (p REFERENCES p (x))");
+}
+
+fn checked(path: &Path) {
+    sql_on(path, "CREATE TABLE t (x CHECK (x > 0)); INSERT INTO t VALUES (1)");
+}
+
+/// A table on page 2, its index on page 3.
+fn needles(path: &Path) {
+    sql_on(
+        path,
+        "CREATE TABLE t (x); CREATE INDEX i ON t (x); INSERT INTO t VALUES ('needle'), ('hay')",
+    );
+}
+
+fn counted(path: &Path, last: i64) {
+    let sql = "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, x)";
+    sql_on(path, &format!("{sql}; INSERT INTO t VALUES ({last}, 1)"));
+}
+
+fn audited(path: &Path) {
+    sql_on(
+        path,
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, x, y AS (x + 1)); CREATE TABLE audit (x);
+         CREATE TRIGGER note AFTER UPDATE OF x ON t BEGIN INSERT INTO audit VALUES (new.x); END;
+         CREATE TRIGGER other AFTER INSERT ON t BEGIN DELETE FROM t WHERE id = 0; END",
+    );
+}
+
+fn viewed(path: &Path) {
+    sql_on(path, "CREATE TABLE t (x); CREATE VIEW v AS SELECT x FROM t");
+}
+
+/// A full-text index of a table, kept up to date by a trigger for inserts alone.
+fn searched(path: &Path) {
+    sql_on(
+        path,
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, x);
+         CREATE VIRTUAL TABLE f USING fts5 (x, content = 't', content_rowid = 'id');
+         CREATE TRIGGER fill AFTER INSERT ON t BEGIN
+             INSERT INTO f (rowid, x) VALUES (new.id, new.x); END;
+         INSERT INTO t VALUES (1, 'one fish'), (2, 'two fish')",
+    );
+}
+
+/// Replaces bytes of a page.
+fn change(path: &Path, page: usize, from: &[u8], to: &[u8]) {
+    let mut bytes = fs::read(path).unwrap();
+    let page = &mut bytes[4096 * (page - 1)..4096 * page];
+    let at = page.windows(from.len()).position(|window| window == from).unwrap();
+    page[at..at + to.len()].copy_from_slice(to);
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn each_fault_is_found_and_its_control_is_not() {
+    for case in CASES {
+        case.check();
+    }
+}
+
+/// What SQLite itself says of a file.
+fn is_ok(path: &Path) -> bool {
+    let db = Connection::open(path).unwrap();
+    let said = db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
+    said.is_ok_and(|said| said == "ok")
+}
+
+/// Ordinary inserts would take that page for theirs.
+#[test]
+fn a_page_that_is_in_use_and_free_is_found() {
+    let bed = Bed::new();
+    let path = bed.make(
+        "a.db",
+        "CREATE TABLE t (x); CREATE TABLE u (x); INSERT INTO u VALUES (zeroblob(40000));
+         INSERT INTO t VALUES (1); DELETE FROM u",
+    );
+    let mut bytes = fs::read(&path).unwrap();
+    let trunk = u32::from_be_bytes(bytes[32..36].try_into().unwrap());
+    let leaf = 4096 * (usize::try_from(trunk).unwrap() - 1) + 8;
+    bytes[leaf..leaf + 4].copy_from_slice(&2_u32.to_be_bytes());
+    fs::write(&path, bytes).unwrap();
+    assert!(!is_ok(&path));
+    assert!(codes(&report(&path)).contains(&"page_broken"));
+}
+
+#[test]
+fn an_r_tree_out_of_step_is_found() {
+    let bed = Bed::new();
+    let sql =
+        "CREATE VIRTUAL TABLE r USING rtree (id, a, b); INSERT INTO r VALUES (1, 2, 3), (2, 3, 4)";
+    let path = bed.make("a.db", sql);
+    assert!(report(&path).integrity.is_complete);
+    sql_on(&path, "DELETE FROM r_rowid WHERE rowid = 2");
+    assert_eq!(the(&report(&path), "virtual_table_broken").fields["module"], "rtree");
+}
+
+/// The restored backup of a file, beside the WAL that the file had.
+#[test]
+fn a_wal_of_another_file_is_not_called_a_broken_file() {
+    let bed = Bed::new();
+    let rows = |count: u32| {
+        format!(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, x); CREATE INDEX i ON t (x);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
+             INSERT INTO t SELECT i, printf('%0100d', i * 7919 % 10007) FROM n;"
+        )
+    };
+    let backup = bed.make("backup.db", &rows(3_000));
+    let path = bed.make("a.db", &format!("PRAGMA journal_mode = WAL; {}", rows(9_000)));
+    drop(Shell::start(
+        &path,
+        "PRAGMA wal_autocheckpoint = 0; UPDATE t SET x = x || 'y' WHERE id % 9 = 0;",
+    ));
+    let left = report(&path);
+    assert!(left.integrity.is_complete, "{left:#?}");
+    the(&left, "wal_left_behind");
+
+    fs::copy(&backup, &path).unwrap();
+    let foreign = report(&path);
+    let finding = the(&foreign, "companion_foreign");
+    assert_eq!(finding.fields["companion"], "a.db-wal");
+    assert!(matches!(finding.mend, Mend::Advice(_)), "{finding:?}");
+    assert!(!codes(&foreign).iter().any(|code| ["page_broken", "wal_left_behind"].contains(code)));
+    fs::remove_file(bed.at("a.db-wal")).unwrap();
+    fs::remove_file(bed.at("a.db-shm")).unwrap();
+    assert!(is_ok(&path));
+}
+
+#[test]
+fn what_neither_the_file_nor_its_wal_has_is_missed() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    drop(Shell::start(&path, "UPDATE author SET name = 'x' WHERE id = 7;"));
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(file.metadata().unwrap().len() / 2 / 4096 * 4096).unwrap();
+    let found = report(&path);
+    let finding = the(&found, "file_truncated");
+    assert!(finding.fields["expected_bytes"].as_u64() > finding.fields["file_bytes"].as_u64());
+    assert_eq!(finding.severity, Severity::Error);
+}
+
+#[test]
+fn another_name_of_the_file_is_told() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    fs::hard_link(&path, bed.at("b.db")).unwrap();
+    let finding = the(&report(&path), "hard_linked");
+    assert!(finding.fields["other_names"].to_string().contains("b.db"), "{finding:?}");
+
+    // Half a transaction, whose journal has the other name.
+    sql_on(&path, "PRAGMA journal_mode = DELETE");
+    drop(Shell::start(
+        &path,
+        "PRAGMA cache_size = 2; BEGIN; UPDATE book SET title = title || '!';",
+    ));
+    let other = report(&bed.at("b.db"));
+    assert!(!codes(&other).contains(&"page_broken"), "{other:#?}");
+    assert!(other.skipped.iter().any(|skipped| skipped.why.contains("another of its names")));
+    mend(&path, &the(&report(&path), "hot_journal").mend);
+    assert!(is_ok(&path));
+}
+
+#[test]
+fn a_pipe_beside_the_file_holds_nobody_up() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    for suffix in ["-journal", "-wal"] {
+        let pipe = bed.at(&format!("a.db{suffix}"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let found = report(&path);
+        let finding = the(&found, "companion_irregular");
+        assert!(finding.what.contains(suffix), "{finding:?}");
+        assert!(
+            found.integrity.is_complete,
+            "{:?} {:?} {:?}",
+            found.integrity, found.skipped, found.about
+        );
+        fs::remove_file(pipe).unwrap();
+    }
+}
+
+/// With so many milliseconds.
+fn report_within(path: &Path, budget: u64) -> doctor::Report {
+    let options = Options { budget: Duration::from_millis(budget), ..Options::default() };
+    examine(path, &Encryption::None, &options).unwrap()
+}
+
+/// Neither many tables nor a small budget is a fault of the file.
+#[test]
+fn time_is_never_a_fault() {
+    let bed = Bed::new();
+    let tables = (0..4_000).map(|index| format!("CREATE TABLE t{index} (a, b UNIQUE)"));
+    let tables = tables.collect::<Vec<_>>().join(";");
+    let path = bed.make("a.db", &format!("BEGIN; {tables}; COMMIT"));
+    for budget in [1, 10, 50, 200] {
+        let found = report_within(&path, budget);
+        assert_eq!(codes(&found), [] as [&str; 0], "{budget} ms: {found:#?}");
+        // What there was no time for is said.
+        let is_silent = found.skipped.is_empty() && found.integrity.unchecked.is_empty();
+        assert!(found.integrity.is_complete || !is_silent, "{budget} ms: {found:#?}");
+    }
+    assert!(report_within(&path, 60_000).integrity.is_complete);
+}
+
+/// What only the file's own program has: a collation (Anki's), a function, a tokenizer.
+#[test]
+fn what_this_sqlite_has_not_is_said_and_no_fault() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    let db = Connection::open(&path).unwrap();
+    db.create_collation("unicase", |a: &str, b: &str| b.cmp(a)).unwrap();
+    db.execute_batch(
+        "CREATE TABLE t (x COLLATE unicase UNIQUE); INSERT INTO t VALUES ('a'), ('b'), ('c');
+         CREATE TABLE u (x); CREATE VIEW v AS SELECT own(x) FROM u",
+    )
+    .unwrap();
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).unwrap();
+    db.execute_batch(
+        "PRAGMA writable_schema = ON;
+         INSERT INTO sqlite_schema VALUES ('table', 'w', 'w', 0,
+             'CREATE VIRTUAL TABLE w USING nobodys (x)')",
+    )
+    .unwrap();
+    drop(db);
+    let found = report(&path);
+    assert_eq!(codes(&found), [] as [&str; 0], "{found:#?}");
+    let unchecked = found.integrity.unchecked.join("\n");
+    for text in ["unicase", "nobodys"] {
+        assert!(unchecked.contains(text), "{unchecked}");
+    }
+}
+
+/// References to what is in no file of ours, and 0 for none: Fossil's files.
+#[test]
+fn references_as_documentation_are_no_error() {
+    let bed = Bed::new();
+    let path = bed.make(
+        "a.fossil",
+        "PRAGMA foreign_keys = OFF; CREATE TABLE blob (rid INTEGER PRIMARY KEY, x);
+         CREATE TABLE delta (rid INTEGER PRIMARY KEY, srcid INTEGER NOT NULL REFERENCES blob);
+         CREATE TABLE leaf (rid INTEGER PRIMARY KEY REFERENCES elsewhere);
+         INSERT INTO delta VALUES (1, 0); INSERT INTO leaf VALUES (7)",
+    );
+    let found = report(&path);
+    assert_eq!(found.severity(), Some(Severity::Warning), "{found:#?}");
+    let finding = the(&found, "foreign_key_violated");
+    assert!(matches!(finding.mend, Mend::Advice(_)), "{finding:?}");
+    the(&found, "foreign_key_parent_absent");
+}
+
+/// An index that a view names, and one that a foreign key needs.
+#[test]
+fn an_index_that_is_needed_is_not_dropped() {
+    let bed = Bed::new();
+    let path = bed.at("a.db");
+    healthy(&path);
+    sql_on(
+        &path,
+        "CREATE INDEX one ON book (author, year); CREATE INDEX two ON author (name);
+         CREATE INDEX three ON author (name);
+         CREATE VIEW v AS SELECT * FROM author INDEXED BY two WHERE name = 'x';
+         CREATE TABLE entry (id INTEGER PRIMARY KEY, author INTEGER REFERENCES author);
+         CREATE INDEX entry_author ON entry (author);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+         INSERT INTO entry SELECT i, 7 FROM n; ANALYZE",
+    );
+    let found = report(&path);
+    assert!(!codes(&found).contains(&"index_single_value"), "{found:#?}");
+    let needless = found.findings.iter().filter(|it| it.code == "index_duplicate");
+    let mut dropped = Vec::new();
+    for finding in needless {
+        match &finding.mend {
+            Mend::Advice(text) => assert!(text.contains("v names the index"), "{text}"),
+            executable => dropped.push(executable),
+        }
+    }
+    assert_eq!(dropped.len(), 1, "{found:#?}");
+    mend(&path, dropped[0]);
+}

@@ -1,0 +1,203 @@
+//! `recover`: of a whole file everything, of a damaged one all that is not on the damaged pages; and
+//! the damaged file as it was.
+
+mod damage;
+mod subject;
+
+use std::path::Path;
+
+use doctor::{Error, RecoverOptions, Recovered, recover};
+use engine::{Cipher, Encryption, Key};
+use rusqlite::Connection;
+
+use crate::bed::{Bed, Shell};
+use subject::{ciphers, connect, dump, fill, folder, key, key_of, make};
+
+/// Recovers into `out`, and says that nothing else of the folder changed.
+#[track_caller]
+fn recovered(path: &Path, encryption: &Encryption) -> (Recovered, Connection) {
+    let before = folder(path);
+    let out = path.with_extension("out");
+    let report = recover(path, encryption, &out, RecoverOptions::default(), |_| {});
+    let report = report.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut after = folder(path);
+    after.remove(&out).expect("the new file is there");
+    assert!(after == before, "{}", path.display());
+    (report, connect(&out, encryption))
+}
+
+#[track_caller]
+fn is_whole(report: &Recovered) {
+    assert!(report.is_complete() && report.is_sound(), "{report:#?}");
+    assert!(report.collations.is_empty() && report.pages.unreadable == 0, "{report:#?}");
+}
+
+#[test]
+fn of_a_whole_file_everything_is_saved() {
+    let bed = Bed::new();
+    let settings = [
+        "",
+        "PRAGMA page_size = 512; PRAGMA auto_vacuum = FULL",
+        "PRAGMA page_size = 65536; PRAGMA encoding = 'UTF-16le'",
+        "PRAGMA encoding = 'UTF-16be'; PRAGMA auto_vacuum = INCREMENTAL",
+        "PRAGMA journal_mode = WAL",
+    ];
+    for (number, settings) in settings.into_iter().enumerate() {
+        let path = bed.at(&format!("{number}.db"));
+        make(&path, &Encryption::None, settings);
+        let expected = dump(&connect(&path, &Encryption::None));
+        let (report, db) = recovered(&path, &Encryption::None);
+        is_whole(&report);
+        subject::compare(&dump(&db), &expected, settings);
+    }
+}
+
+#[test]
+fn of_a_whole_encrypted_file_everything_is_saved_under_its_key() {
+    let bed = Bed::new();
+    for (name, encryption) in ciphers() {
+        for settings in ["", "PRAGMA page_size = 1024", "PRAGMA journal_mode = WAL"] {
+            let path = bed.at(&format!("{name} {settings}.db").replace(' ', "_"));
+            make(&path, &encryption, settings);
+            let expected = dump(&connect(&path, &encryption));
+            let (report, db) = recovered(&path, &encryption);
+            is_whole(&report);
+            assert_eq!((report.cipher, report.target_cipher), (name, name));
+            subject::compare(&dump(&db), &expected, &format!("{name} {settings}"));
+        }
+    }
+}
+
+#[test]
+fn a_new_file_without_a_key_is_made_where_that_is_asked_for() {
+    let bed = Bed::new();
+    let (path, out) = (bed.at("a.db"), bed.at("out.db"));
+    make(&path, &key(), "");
+    let options = RecoverOptions { decrypts: true, ..RecoverOptions::default() };
+    let report = recover(&path, &key(), &out, options, |_| {}).unwrap();
+    is_whole(&report);
+    assert_eq!((report.cipher, report.target_cipher), ("chacha20", "none"));
+    let expected = dump(&connect(&path, &key()));
+    subject::compare(&dump(&connect(&out, &Encryption::None)), &expected, "decrypted");
+}
+
+#[test]
+fn what_a_kill_left_is_recovered_first() {
+    let bed = Bed::new();
+    let all = ciphers().into_iter().chain([("none", Encryption::None)]);
+    for (name, encryption) in all {
+        for journal in ["DELETE", "WAL"] {
+            let path = bed.at(&format!("{name}-{journal}.db"));
+            let live = bed.at(&format!("{name}-{journal}-live.db"));
+            let db = connect(&live, &encryption);
+            db.execute_batch(&format!("PRAGMA journal_mode = {journal}")).unwrap();
+            fill(&db, 2_000);
+            if journal == "WAL" {
+                db.execute_batch(
+                    "PRAGMA wal_autocheckpoint = 0; INSERT INTO t VALUES (9000, 'last')",
+                )
+                .unwrap();
+            } else {
+                db.execute_batch(
+                    "PRAGMA cache_size = 2; BEGIN; UPDATE t SET x = 'never committed'",
+                )
+                .unwrap();
+            }
+            for suffix in ["", "-journal", "-wal"] {
+                let from = live.with_file_name(format!("{name}-{journal}-live.db{suffix}"));
+                if from.exists() {
+                    let to = path.with_file_name(format!("{name}-{journal}.db{suffix}"));
+                    std::fs::copy(from, to).unwrap();
+                }
+            }
+            let beside = if journal == "WAL" { "-wal" } else { "-journal" };
+            let beside = path.with_file_name(format!("{name}-{journal}.db{beside}"));
+            assert!(beside.metadata().unwrap().len() > 1_000, "{name} {journal}");
+            let (report, saved) = recovered(&path, &encryption);
+            is_whole(&report);
+            let (rows, spoilt): (i64, i64) = saved
+                .query_row("SELECT count(*), sum(x LIKE 'never%') FROM t", [], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+                .unwrap();
+            let expected = if journal == "WAL" { 2_001 } else { 2_000 };
+            assert_eq!((rows, spoilt), (expected, 0), "{name} {journal}");
+            let mode: String =
+                saved.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+            assert_eq!(mode, journal.to_lowercase(), "{name}");
+            drop(saved);
+            std::fs::remove_file(path.with_extension("out")).unwrap();
+            drop(db);
+            for entry in std::fs::read_dir(bed.at("")).unwrap() {
+                std::fs::remove_file(entry.unwrap().path()).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_that_reads_nothing_is_refused_and_leaves_nothing() {
+    let bed = Bed::new();
+    let refused = |path: &Path, encryption: &Encryption| {
+        let before = folder(path);
+        let out = path.with_extension("out");
+        let error = recover(path, encryption, &out, RecoverOptions::default(), |_| {}).unwrap_err();
+        assert!(folder(path) == before, "{error}");
+        error.code()
+    };
+    let path = bed.at("a.db");
+    make(&path, &key(), "");
+    let other = |cipher| Encryption::Key { key: Key::from_bytes([9; 32]), cipher };
+    for cipher in [None].into_iter().chain(Cipher::ALL.map(Some)) {
+        assert_eq!(refused(&path, &other(cipher)), "wrong_key", "{cipher:?}");
+    }
+    assert_eq!(refused(&path, &key_of(Cipher::Aes256Cbc)), "wrong_key");
+    assert_eq!(refused(&path, &Encryption::None), "nothing_recovered");
+    let plain = bed.at("plain.db");
+    make(&plain, &Encryption::None, "");
+    assert_eq!(refused(&plain, &key()), "wrong_key");
+    let text = bed.at("text.db");
+    std::fs::write(&text, "no database\n".repeat(4_000)).unwrap();
+    assert_eq!(refused(&text, &Encryption::None), "nothing_recovered");
+    let empty = bed.at("empty.db");
+    std::fs::write(&empty, "").unwrap();
+    assert_eq!(refused(&empty, &Encryption::None), "nothing_recovered");
+}
+
+#[test]
+fn no_other_file_is_replaced_and_no_open_one_is_read() {
+    let bed = Bed::new();
+    let (path, out) = (bed.at("a.db"), bed.at("out.db"));
+    make(&path, &Encryption::None, "");
+    let options = RecoverOptions::default();
+    let try_it = || recover(&path, &Encryption::None, &out, options, |_| {});
+    for taken in [out.clone(), bed.at("out.db-wal")] {
+        std::fs::write(&taken, "mine").unwrap();
+        assert!(matches!(try_it().unwrap_err(), Error::Exists(path) if path == taken));
+        assert_eq!(std::fs::read(&taken).unwrap(), b"mine");
+        std::fs::remove_file(taken).unwrap();
+    }
+    let shell = Shell::start(&path, "BEGIN; SELECT count(*) FROM plain;");
+    assert_eq!(try_it().unwrap_err().code(), "in_use");
+    drop(shell);
+    is_whole(&try_it().unwrap());
+}
+
+/// A schema is a program: this one tries to write a file of its own.
+#[test]
+fn what_the_schema_says_opens_no_other_file() {
+    let bed = Bed::new();
+    let (path, evil) = (bed.at("a.db"), bed.at("evil.db"));
+    let db = connect(&path, &Encryption::None);
+    db.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1); PRAGMA writable_schema = ON")
+        .unwrap();
+    let sql = format!(
+        "CREATE TABLE u (x); ATTACH '{0}' AS evil; CREATE TABLE evil.v (x); VACUUM INTO '{0}2'",
+        evil.display()
+    );
+    let root = "SELECT 'table', 'u', 'u', rootpage, ?1 FROM sqlite_schema";
+    db.execute(&format!("INSERT INTO sqlite_schema {root}"), [sql]).unwrap();
+    db.close().unwrap();
+    drop(recover(&path, &Encryption::None, &bed.at("out.db"), RecoverOptions::default(), |_| {}));
+    assert!(!evil.exists() && !bed.at("evil.db2").exists());
+}

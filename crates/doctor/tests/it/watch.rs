@@ -1,0 +1,49 @@
+//! What is seen of a database while others use it.
+
+use std::time::Duration;
+
+use doctor::Watch;
+
+use crate::bed::{Bed, Shell, sql_on};
+
+const INTERVAL: Duration = Duration::from_millis(10);
+
+#[test]
+fn commits_are_counted_in_either_journal() {
+    let bed = Bed::new();
+    for journal in ["DELETE", "WAL"] {
+        let sql = format!("PRAGMA journal_mode = {journal}; CREATE TABLE t (x)");
+        let path = bed.make(journal, &sql);
+        // The WAL's index goes with the last connection.
+        let mut shell = Shell::start(&path, "SELECT count(*) FROM t;");
+        let mut watch = Watch::new(&path).unwrap();
+        assert_eq!(watch.observe(INTERVAL).unwrap().commits_count, Some(0), "{journal}");
+        shell.run("INSERT INTO t VALUES (1); INSERT INTO t VALUES (2);");
+        let watched = watch.observe(INTERVAL).unwrap();
+        assert_eq!(watched.commits_count, Some(2), "{watched:?}");
+        assert_eq!(watched.wal_frames_count.is_some(), journal == "WAL", "{watched:?}");
+        assert_eq!(watched.users[0].process.pid.cast_unsigned(), shell.pid(), "{watched:?}");
+    }
+}
+
+#[test]
+fn who_writes_and_who_keeps_an_old_snapshot_is_named() {
+    let bed = Bed::new();
+    let path = bed.make("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let reader = Shell::start(&path, "BEGIN; SELECT count(*) FROM t;");
+    let mut watch = Watch::new(&path).unwrap();
+    watch.observe(INTERVAL).unwrap();
+    sql_on(&path, "INSERT INTO t VALUES (1)");
+    let writer = Shell::start(&path, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1);");
+    let watched = watch.observe(INTERVAL).unwrap();
+    let of = |pid: u32| {
+        let pid = i32::try_from(pid).unwrap();
+        watched.users.iter().find(|user| user.process.pid == pid).unwrap()
+    };
+    let (reader, writer) = (of(reader.pid()), of(writer.pid()));
+    assert!(watched.writing_share > 0.0 && writer.writing_share > 0.0, "{watched:?}");
+    assert_eq!((reader.writing_share, reader.reading_share), (0.0, 1.0), "{watched:?}");
+    assert!(reader.snapshot_seconds.unwrap() > 0.0, "{watched:?}");
+    assert!(reader.behind_frames.unwrap() > 0, "{watched:?}");
+    assert_eq!(writer.behind_frames, Some(0), "{watched:?}");
+}

@@ -1,0 +1,53 @@
+//! A file written anew at once, however little of it is free: so that what was deleted or replaced
+//! is on no page of it any more.
+//!
+//! # Not here
+//! - The same as a part of maintenance, to give room back → `maintain.rs`.
+
+use crate::error::{Error, Result};
+use crate::maintenance::Maintained;
+
+use super::Database;
+use super::maintain::is_way_given;
+
+/// A write that comes meanwhile makes the copy worthless: under continuous writing all of these fail
+/// within some milliseconds each.
+const TRIES_MAX: u32 = 20;
+
+impl Database {
+    /// Writes the file anew: what was deleted or replaced is in neither it nor its WAL afterwards.
+    ///
+    /// [`Error::Busy`] if writes, a long read or another program stood in the way every time,
+    /// [`Error::NoRoom`] if the disk has no room for a copy.
+    pub fn rewrite(&self) -> Result<()> {
+        for _ in 0..TRIES_MAX {
+            let _run = self.maintenance.begin().ok_or(Error::Closed)?;
+            let mut done = Maintained::default();
+            let result = self.rewrite_once(&mut done);
+            self.maintenance.end(done);
+            self.surroundings.maintained.add(done);
+            match result {
+                Ok(()) if done.is_compacted => return Ok(()),
+                Ok(()) => {}
+                Err(error) if is_way_given(&error) => {}
+                Err(error) => return Err(error),
+            }
+            self.check_unpoisoned()?;
+        }
+        Err(Error::Busy)
+    }
+
+    fn rewrite_once(&self, done: &mut Maintained) -> Result<()> {
+        self.check_unpoisoned()?;
+        let batches = self.batches();
+        let db = self.connect_for_maintenance(batches)?;
+        if !self.means(&db)?.may_swap {
+            return Err(Error::Busy);
+        }
+        let pages = self.measure_on(&db)?;
+        let (copy, seen) = self.compact(&db, batches)?;
+        // It has the file open.
+        drop(db);
+        self.finish_compaction(copy, seen, pages, done)
+    }
+}

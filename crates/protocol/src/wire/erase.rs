@@ -1,0 +1,45 @@
+//! The wire types of taking contents out of a vault for good (`docs/formats/3-http-api.md`).
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// `POST /v1/sync/erase`: contents that say less, to take the place of others. The answer is a
+/// [`super::PushResponse`].
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+#[prost(skip_debug)]
+#[serde(deny_unknown_fields)]
+pub struct EraseRequest {
+    /// Each timestamp once.
+    #[prost(message, repeated, tag = "1")]
+    pub erasures: Vec<Erasure>,
+    /// The account's: who has only a device's token erases nothing.
+    #[prost(string, tag = "2")]
+    pub password: String,
+    /// The form of the contents, as in [`super::ContentForm`].
+    #[prost(bytes = "bytes", tag = "3")]
+    #[serde(default, with = "crate::json::key_id")]
+    #[schema(value_type = String, example = "")]
+    pub key_id: Bytes,
+}
+
+/// A message, and what it is to become.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Erasure {
+    /// As in [`super::Message`].
+    #[prost(bytes = "bytes", tag = "1")]
+    #[serde(with = "crate::json::timestamp")]
+    #[schema(value_type = String, example = "2026-11-21T06:30:00.123Z-0000-a1b2c3d4e5f60718")]
+    pub timestamp: Bytes,
+    /// The content that it gets.
+    #[prost(bytes = "bytes", tag = "2")]
+    #[serde(with = "crate::json::base64")]
+    #[schema(value_type = String, format = Byte, example = "AQU=")]
+    pub content: Bytes,
+    /// The message's hash until now (Format 2, Fingerprint): 16 bytes, in JSON 32 hex digits.
+    #[prost(bytes = "bytes", tag = "3")]
+    #[serde(with = "crate::json::digest")]
+    #[schema(value_type = String, example = "00000000000000000000000000000000")]
+    pub hash: Bytes,
+}

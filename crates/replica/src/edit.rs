@@ -1,0 +1,139 @@
+//! An edit of one cell by somebody who says what they saw in it: a form that was open while another
+//! device's value arrived.
+//!
+//! An ordinary UPDATE counts as having seen whatever the table holds. Here the change says that it
+//! replaced the value that its author saw, so what they did not see is listed as a lost edit
+//! (`docs/decisions/7-replaced-timestamps.md`).
+
+use crdt::{Change, Timestamp, Value};
+use rusqlite::{Connection, params_from_iter};
+
+use crate::error::{Error, Result};
+use crate::log::Log;
+use crate::replica::Replica;
+use crate::rules::{Rules, set_triggers};
+use crate::show;
+use crate::stamp::{self, Now, SeenCell};
+use crate::state::RowId;
+use crate::table::{Table, quote};
+use crate::value::Bound;
+use crate::{obstacle, parts, track};
+
+/// A new value for one cell, and the value that its author saw there.
+#[derive(Clone, Debug)]
+pub struct CellEdit<'a> {
+    /// The cell's table.
+    pub table: &'a str,
+    /// The row's primary key.
+    pub key: &'a [Value],
+    /// The cell's column.
+    pub column: &'a str,
+    /// What the cell becomes.
+    pub value: Value,
+    /// What the author saw in the cell.
+    pub seen: Value,
+}
+
+/// What became of an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditOutcome {
+    /// The cell has the new value.
+    Written,
+    /// So it has, and the value that was there, which the author had not seen, is a lost edit:
+    /// [`Replica::conflicts`] lists it.
+    Unseen,
+    /// There is no such row (any more): nothing was written.
+    Missing,
+}
+
+impl EditOutcome {
+    /// As programs see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::Unseen => "unseen",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+impl Replica {
+    /// Writes one cell, as any program would, by somebody who saw `edit.seen` in it.
+    ///
+    /// [`Error::Untrackable`] if the table is not tracked or has no such column,
+    /// [`Error::NotRestored`] if it does not take the value.
+    pub fn edit(&self, edit: &CellEdit<'_>, now_ms: u64) -> Result<EditOutcome> {
+        // It is a user's write, so the table's rules are the user's.
+        self.transaction_under(Rules { triggers: false, foreign_keys: true }, |db| {
+            track::follow_schema(db, now_ms)?;
+            let now = Now { device_ms: now_ms, offset_ms: 0 };
+            let tables = Table::all(db)?;
+            // Whatever was written before has a message of its own, which this edit can name.
+            stamp::stamp(db, &tables, now)?;
+            write(db, &tables, now, edit)
+        })
+    }
+}
+
+fn write(db: &Connection, tables: &[Table], now: Now, edit: &CellEdit<'_>) -> Result<EditOutcome> {
+    let unknown = |why: String| Error::Untrackable { table: edit.table.to_owned(), why };
+    let table = tables.iter().find(|table| table.name.eq_ignore_ascii_case(edit.table));
+    let table = table.ok_or_else(|| unknown("it is not tracked here".into()))?;
+    let mut columns = table.columns.iter();
+    let column = columns.find(|column| column.name.eq_ignore_ascii_case(edit.column));
+    let column =
+        column.ok_or_else(|| unknown(format!("no column {} of it is tracked", edit.column)))?;
+    let row = RowId::new(table.id, edit.key);
+    let Some(shown) = show::cell(db, table, &row, &column.name)? else {
+        return Ok(EditOutcome::Missing);
+    };
+    if is_same(&shown, &edit.value) {
+        return Ok(EditOutcome::Written);
+    }
+    let values = std::iter::once(&edit.value).chain(edit.key).map(Bound);
+    let condition = table.key_condition_from(2);
+    let (name, quoted) = (quote(&table.name), quote(&column.name));
+    let sql = format!("UPDATE {name} SET {quoted} = ?1 WHERE {condition}");
+    set_triggers(db, true)?;
+    let written = db.prepare_cached(&sql)?.execute(params_from_iter(values));
+    set_triggers(db, false)?;
+    if let Err(error) = written {
+        return Err(Error::NotRestored { why: obstacle::refusal(error.into())? });
+    }
+    if is_same(&shown, &edit.seen) {
+        return Ok(EditOutcome::Written);
+    }
+    let message = newest_with(db, table, edit)?;
+    stamp::stamp_seeing(db, tables, now, SeenCell { row, column: column.id, message })?;
+    Ok(EditOutcome::Unseen)
+}
+
+/// The newest message that gave the cell the value that the author saw.
+fn newest_with(db: &Connection, table: &Table, edit: &CellEdit<'_>) -> Result<Option<Timestamp>> {
+    let mut newest = None;
+    Log::open(db)?.for_each_change(|timestamp, change| {
+        let Change::Write { table: name, key, cells, .. } = change else { return Ok(()) };
+        let is_it = newest < Some(timestamp)
+            && name.eq_ignore_ascii_case(&table.name)
+            && key == edit.key
+            && cells.iter().any(|cell| {
+                cell.column.eq_ignore_ascii_case(edit.column) && is_same(&edit.seen, &cell.value)
+            });
+        if is_it {
+            newest = Some(timestamp);
+        }
+        Ok(())
+    })?;
+    Ok(newest)
+}
+
+/// Whether a value that a program has read is the one that is named. SQLite gives a whole number to
+/// a program as the column's affinity says, and JavaScript knows one kind of number.
+fn is_same(read: &Value, named: &Value) -> bool {
+    match (read, named) {
+        #[expect(clippy::cast_precision_loss, reason = "as SQLite compares them, nearly")]
+        (Value::Integer(integer), Value::Real(real))
+        | (Value::Real(real), Value::Integer(integer)) => (*integer as f64).total_cmp(real).is_eq(),
+        _ => parts::is_same(read, named),
+    }
+}

@@ -1,0 +1,95 @@
+//! Whose certificates a server may show: those of authorities that the machine trusts, or of the
+//! ones that the user named for this file.
+
+use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
+
+use crate::error::{Error, Result};
+use crate::meta::{self, Key};
+use crate::replica::Replica;
+
+/// The authorities that a server's certificate has to come from.
+#[derive(Clone, Debug)]
+pub struct TrustedRoots(RootCerts);
+
+impl Default for TrustedRoots {
+    /// Those that the machine trusts: a small server's certificate may be its owner's own.
+    fn default() -> Self {
+        Self(RootCerts::PlatformVerifier)
+    }
+}
+
+impl TrustedRoots {
+    /// The certificates in a PEM text, and no others.
+    pub fn from_pem(pem: &str) -> Result<Self> {
+        let mut certificates: Vec<Certificate<'static>> = Vec::new();
+        for item in parse_pem(pem.as_bytes()) {
+            match item {
+                Ok(PemItem::Certificate(certificate)) => certificates.push(certificate),
+                Ok(_) => {}
+                Err(error) => return Err(Error::InvalidCertificate { why: error.to_string() }),
+            }
+        }
+        if certificates.is_empty() {
+            let why = "there is no `BEGIN CERTIFICATE` in it".to_owned();
+            return Err(Error::InvalidCertificate { why });
+        }
+        Ok(Self(certificates.into()))
+    }
+
+    pub(crate) fn certificates(&self) -> RootCerts {
+        self.0.clone()
+    }
+}
+
+impl Replica {
+    /// The authorities that the user named for this file's server, as a PEM text. `None`: those of
+    /// the machine.
+    pub fn authorities(&self) -> Result<Option<String>> {
+        meta::get(&self.db, Key::Authorities)
+    }
+
+    /// Remembers them, or to go by the machine's again.
+    pub fn set_authorities(&self, pem: Option<&str>) -> Result<()> {
+        let certificates = pem.map(certificates_of);
+        self.transaction(|db| meta::set(db, Key::Authorities, certificates))
+    }
+
+    /// The authorities for this file's server.
+    pub fn trusted_roots(&self) -> Result<TrustedRoots> {
+        let pem = self.authorities()?;
+        pem.map_or_else(|| Ok(TrustedRoots::default()), |pem| TrustedRoots::from_pem(&pem))
+    }
+}
+
+/// The certificates of a PEM text: a private key that lies beside them is not to travel with a file.
+fn certificates_of(pem: &str) -> String {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let blocks = pem.split(BEGIN).skip(1).filter_map(|rest| rest.split_once(END));
+    blocks.flat_map(|(block, _)| [BEGIN, block, END, "\n"]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(kind: &str) -> String {
+        format!("-----BEGIN {kind}-----\nAAAA\n-----END {kind}-----\n")
+    }
+
+    #[test]
+    fn a_key_beside_certificates_is_not_kept() {
+        let certificate = block("CERTIFICATE");
+        let text = format!("words\n{}{certificate}{}{certificate}", block("KEY"), block("KEY"));
+        assert_eq!(certificates_of(&text), format!("{certificate}{certificate}"));
+    }
+
+    #[test]
+    fn a_text_without_a_certificate_is_none() {
+        let cut = "-----BEGIN CERTIFICATE-----\n=\n".to_owned();
+        for text in [String::new(), "no certificate".into(), block("PUBLIC KEY"), cut] {
+            let refused = TrustedRoots::from_pem(&text).unwrap_err();
+            assert_eq!(refused.code(), "invalid_certificate", "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/**
+ * Rows that were deleted, written again as they were last: a {@link Step} like any other.
+ */
+import type { DeletedRow, Row, SqlValue } from "@warren/client";
+import { deleteItems, insertItems, quote } from "./items.js";
+import { deleteLists, insertLists } from "./lists.js";
+import type { Item, List } from "./schema.js";
+import type { Step } from "./undo.js";
+
+export function restoreDeleted(table: "item" | "list", { row }: DeletedRow): Step {
+  if (table === "list") {
+    const list = toList(row);
+    return {
+      label: `Put back the list ${quote(list.name)}`,
+      apply: [insertLists([list])],
+      revert: [deleteLists([list.id])],
+    };
+  }
+  const item = toItem(row);
+  return {
+    label: `Put back ${quote(item.title)}`,
+    apply: [insertItems([item])],
+    revert: [deleteItems([item.id])],
+  };
+}
+
+/** Another program may have left a column out, or written something else to it. */
+function toItem(row: Row): Item {
+  return {
+    id: text(row["id"]),
+    list_id: text(row["list_id"]),
+    title: text(row["title"]),
+    note: text(row["note"]),
+    due: row["due"] == null ? null : text(row["due"]),
+    done_ms: row["done_ms"] == null ? null : Number(row["done_ms"]),
+    position: text(row["position"]),
+    created_ms: Number(row["created_ms"] ?? 0),
+  };
+}
+
+function toList(row: Row): List {
+  return {
+    id: text(row["id"]),
+    name: text(row["name"]),
+    colour: row["colour"] == null ? null : text(row["colour"]),
+    position: text(row["position"]),
+    created_ms: Number(row["created_ms"] ?? 0),
+  };
+}
+
+function text(value: SqlValue | undefined): string {
+  return value == null ? "" : String(value);
+}

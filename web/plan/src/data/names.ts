@@ -1,0 +1,33 @@
+/**
+ * What rows are called, those that were deleted too.
+ */
+import type { Database, Row, SqlValue } from "@warren/client";
+
+interface RowId {
+  readonly table: string;
+  readonly key: readonly SqlValue[];
+}
+
+export interface RowNames {
+  /** `undefined` if it never had one. */
+  get(row: RowId): string | undefined;
+}
+
+/** The column with the name. */
+const NAME_OF: Readonly<Record<string, string>> = { item: "title", list: "name" };
+
+export async function namesOf(db: Database, rows: readonly RowId[]): Promise<RowNames> {
+  const names = new Map<string, string>();
+  const put = (table: string, id: SqlValue | undefined, row: Row): void => {
+    const name = row[NAME_OF[table] ?? ""];
+    if (typeof name === "string" && name !== "") names.set(`${table} ${String(id)}`, name);
+  };
+  for (const [table, column] of Object.entries(NAME_OF)) {
+    const ids = rows.filter((row) => row.table === table).map(({ key }) => key[0] ?? null);
+    if (ids.length === 0) continue;
+    for (const { key, row } of await db.deleted(table)) put(table, key[0], row);
+    const sql = `SELECT id, ${column} FROM ${table} WHERE id IN (${ids.map(() => "?").join()})`;
+    for (const row of (await db.query(sql, ids)).rows) put(table, row["id"], row);
+  }
+  return { get: ({ table, key }) => names.get(`${table} ${String(key[0])}`) };
+}

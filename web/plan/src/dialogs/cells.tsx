@@ -1,0 +1,41 @@
+/**
+ * Values of a row, under the names that they have on the screen.
+ */
+import type { Row, SqlValue } from "@warren/client";
+import type { JSX } from "preact";
+import { useApp } from "../app-context.js";
+
+/** Columns that people know. */
+export const NAMES: Readonly<Record<string, string>> = {
+  title: "Title",
+  note: "Note",
+  due: "Due",
+  done_ms: "Done",
+  list_id: "List",
+  name: "Name",
+  colour: "Colour",
+  position: "Place",
+};
+
+export function Cells({ cells }: { readonly cells: Row }): JSX.Element {
+  const { lists } = useApp();
+  const text = (column: string, value: SqlValue): string => {
+    if (column === "done_ms") return value === null ? "No" : "Yes";
+    if (column === "list_id") return lists.find((list) => list.id === value)?.name ?? "No list";
+    return value === null || value === "" ? "–" : String(value);
+  };
+  const shown = Object.entries(cells).filter(
+    ([column]) => NAMES[column] !== undefined && column !== "position",
+  );
+  if (shown.length === 0) return <p class="muted">Moved in its list</p>;
+  return (
+    <dl class="cells">
+      {shown.map(([column, value]) => (
+        <div key={column}>
+          <dt>{NAMES[column]}</dt>
+          <dd>{text(column, value)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,74 @@
+/**
+ * What was deleted last, on any device, to be put back. A query over the history: nothing is moved
+ * to a bin when it is deleted.
+ */
+import type { DeletedRow } from "@warren/client";
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { describeAgo } from "../data/dates.js";
+import { restoreDeleted } from "../data/deleted.js";
+import { deviceName, loadNamed } from "../sync/device-names.js";
+import { problemText } from "../sync/problems.js";
+import { Dialog, Problem } from "../ui/dialog.js";
+import { useStatus, useTask } from "../ui/hooks.js";
+import type { Closable } from "./dialogs.js";
+
+interface Found {
+  readonly table: "item" | "list";
+  readonly deleted: DeletedRow;
+}
+
+export function DeletedDialog({ onClose }: Closable): JSX.Element {
+  const { db, act } = useApp();
+  const { account } = useStatus(db);
+  const [found, setFound] = useState<readonly Found[]>();
+  const task = useTask();
+  const load = async (): Promise<readonly string[]> => {
+    const of = async (table: Found["table"]): Promise<Found[]> =>
+      (await db.deleted(table)).map((deleted) => ({ table, deleted }));
+    const all = [...(await of("list")), ...(await of("item"))];
+    setFound(all.sort((a, b) => b.deleted.timeMs - a.deleted.timeMs));
+    return all.map(({ deleted }) => deleted.device);
+  };
+  useEffect(() => task.run(() => loadNamed(db, load)), []);
+  const restore = ({ table, deleted }: Found): void =>
+    task.run(async () => {
+      await act(restoreDeleted(table, deleted));
+      await load();
+    });
+  return (
+    <Dialog title="Recently deleted" onClose={onClose} testId="deleted">
+      <p class="muted">The latest hundred items and lists that were deleted, on any device.</p>
+      <Problem text={problemText(task.error)} />
+      {found?.length === 0 && <p class="calm">Nothing was deleted.</p>}
+      <ul class="entries">
+        {(found ?? []).map((one) => (
+          <li key={`${one.table} ${String(one.deleted.key[0])}`} data-testid="deleted-row">
+            <p class="entry-head">
+              <strong>{nameOf(one)}</strong>
+              {one.table === "list" && " (list)"}
+            </p>
+            <p class="muted">
+              Deleted {describeAgo(one.deleted.timeMs, Date.now())}
+              {account !== undefined && ` on ${deviceName(one.deleted.device)}`}
+            </p>
+            <button
+              type="button"
+              class="button button-small"
+              disabled={task.isBusy}
+              onClick={() => restore(one)}
+            >
+              Put it back
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
+
+function nameOf({ table, deleted }: Found): string {
+  const name = deleted.row[table === "item" ? "title" : "name"];
+  return typeof name === "string" && name !== "" ? name : "Without a name";
+}

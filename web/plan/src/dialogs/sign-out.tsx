@@ -1,0 +1,122 @@
+/**
+ * Sign-out: what was synced stays on this device, or goes.
+ */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { erase } from "../databases.js";
+import { problemText } from "../sync/problems.js";
+import { count } from "../sync/standing.js";
+import { Dialog, Problem } from "../ui/dialog.js";
+import { useStatus, useTask } from "../ui/hooks.js";
+import type { Closable } from "./dialogs.js";
+import { WordsCheck } from "./words-check.js";
+
+type Choice = "keep" | "remove";
+
+export function SignOutDialog({ onClose }: Closable): JSX.Element {
+  const { db, toast, show, reopen } = useApp();
+  const { sealed } = useStatus(db);
+  const [choice, setChoice] = useState<Choice>("keep");
+  const [isAsked, setAsked] = useState(false);
+  const task = useTask();
+  const signOut = (): void =>
+    task.run(async () => {
+      await db.signOut();
+      if (choice === "keep") {
+        toast({ text: "Signed out" });
+        return onClose();
+      }
+      await erase(db);
+      return reopen({ text: "Signed out, and your items are removed from this device" });
+    });
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (choice === "remove" && sealed) setAsked(true);
+    else signOut();
+  };
+  return (
+    <Dialog
+      title="Sign out?"
+      onClose={task.isBusy ? undefined : onClose}
+      size="small"
+      testId="sign-out"
+    >
+      {isAsked && <Problem text={problemText(task.error)} />}
+      {isAsked ? (
+        <WordsCheck
+          why={
+            "Once your items are removed here, you need your recovery phrase to get them back. " +
+            "Type three of its words, to see that you have it."
+          }
+          action="Sign out and remove"
+          onPassed={signOut}
+          onBack={() => show({ kind: "phrase" })}
+        />
+      ) : (
+        <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
+          <Problem text={problemText(task.error)} />
+          <Choices choice={choice} onChoose={setChoice} />
+          <div class="button-row button-row-end">
+            <button type="button" class="button button-quiet" onClick={onClose}>
+              Cancel
+            </button>
+            <button
+              type="submit"
+              class={`button ${choice === "keep" ? "button-primary" : "button-danger"}`}
+              disabled={task.isBusy}
+            >
+              {choice === "keep" ? "Sign out" : "Sign out and remove"}
+            </button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  );
+}
+
+interface ChoicesProps {
+  readonly choice: Choice;
+  readonly onChoose: (choice: Choice) => void;
+}
+
+function Choices({ choice, onChoose }: ChoicesProps): JSX.Element {
+  const { db } = useApp();
+  const { unsent, sealed } = useStatus(db);
+  const waiting = unsent === 1 ? "1 change has" : `${count(unsent)} changes have`;
+  const phrase = sealed ? " You need your recovery phrase to get them back." : "";
+  const options: readonly (readonly [Choice, string, string])[] = [
+    [
+      "keep",
+      "Keep on this device",
+      "Your items stay and can be seen here, by anybody who uses this browser." +
+        (unsent > 0 ? ` ${waiting} not been sent yet; they wait here.` : ""),
+    ],
+    [
+      "remove",
+      "Remove from this device",
+      unsent > 0
+        ? `${waiting} not been sent yet and will be lost. The rest is on the server.${phrase}`
+        : `The server has all of them.${phrase}`,
+    ],
+  ];
+  return (
+    <fieldset class="form">
+      <legend class="visually-hidden">Your items on this device</legend>
+      {options.map(([value, label, hint]) => (
+        <label class="choice" key={value}>
+          <input
+            type="radio"
+            name="items"
+            checked={choice === value}
+            onChange={() => onChoose(value)}
+          />
+          <span>
+            <strong>{label}</strong>
+            <small>{hint}</small>
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

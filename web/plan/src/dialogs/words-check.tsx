@@ -1,0 +1,79 @@
+/**
+ * Asks for three words of the recovery phrase: who can type them has written them down.
+ */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { confirmPhrase } from "../sync/confirmation.js";
+import { problemText } from "../sync/problems.js";
+import { Field, Problem } from "../ui/dialog.js";
+import { useTask } from "../ui/hooks.js";
+
+const ASKED_COUNT = 3;
+
+interface Props {
+  /** Why it is asked. */
+  readonly why: string;
+  readonly action: string;
+  readonly onPassed: () => void;
+  readonly onBack: () => void;
+}
+
+/** Where the phrase is known here: what is about to be done may leave no other way to the items. */
+export function WordsCheck({ why, action, onPassed, onBack }: Props): JSX.Element {
+  const { db } = useApp();
+  const [words, setWords] = useState<readonly string[]>();
+  const [asked] = useState(drawPlaces);
+  const [typed, setTyped] = useState<readonly string[]>(() => asked.map(() => ""));
+  const [wrong, setWrong] = useState<string>();
+  const task = useTask();
+  useEffect(() => task.run(async () => setWords((await db.phrase())?.split(" "))), []);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const at = asked.findIndex((place, i) => typed[i]?.trim().toLowerCase() !== words?.[place - 1]);
+    if (at >= 0) return setWrong(`Word ${asked[at] ?? ""} is another one. Look at your note.`);
+    confirmPhrase(db);
+    return onPassed();
+  };
+  return (
+    <form class="form" onSubmit={submit} data-testid="words-check">
+      <p>{why}</p>
+      <Problem text={wrong ?? problemText(task.error)} />
+      {asked.map((place, i) => (
+        <Field key={place} label={`Word ${place}`}>
+          {({ id }) => (
+            <input
+              id={id}
+              required
+              autocomplete="off"
+              autocapitalize="none"
+              spellcheck={false}
+              value={typed[i] ?? ""}
+              onInput={(event) => setTyped(typed.with(i, event.currentTarget.value))}
+            />
+          )}
+        </Field>
+      ))}
+      <div class="button-row button-row-end">
+        <button type="button" class="button button-quiet" onClick={onBack}>
+          Show me the words
+        </button>
+        <button type="submit" class="button button-primary" disabled={words === undefined}>
+          {action}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+const WORDS_COUNT = 24;
+
+/** Which words, counted from 1, in their order. */
+function drawPlaces(): number[] {
+  const left = Array.from({ length: WORDS_COUNT }, (_, i) => i + 1);
+  const drawn = Array.from({ length: ASKED_COUNT }, () => {
+    const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
+    return left.splice(random % left.length, 1)[0] ?? 1;
+  });
+  return drawn.sort((a, b) => a - b);
+}

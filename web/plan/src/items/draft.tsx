@@ -1,0 +1,200 @@
+/**
+ * A text of an item that is being typed. It is written when the field is left, and when the panel
+ * closes; one step for undo.
+ *
+ * - What arrives meanwhile from elsewhere does not overwrite what is typed: the field says so, and
+ *   the user decides. Left without an answer, what was typed is written, and the other text is
+ *   among the lost edits.
+ */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useApp, type App } from "../app-context.js";
+import { keepDraft, writeDraft, type Draft, type Field } from "../data/drafts.js";
+import { editItem, quote } from "../data/items.js";
+import type { Item } from "../data/schema.js";
+import { focusTitle } from "../keys.js";
+import { deviceName, loadNamed } from "../sync/device-names.js";
+import { problemText } from "../sync/problems.js";
+import { TOUCH, useLatest } from "../ui/hooks.js";
+
+interface Props {
+  readonly item: Item;
+  readonly field: Field;
+  readonly label: string;
+  /** Whether the user deletes the item: what was typed goes with it. */
+  readonly isDropped: { readonly current: boolean };
+}
+
+/** Until what is typed is kept in the file, so that not every letter is a transaction. */
+const KEEP_MS = 200;
+
+export function DraftField({ item, field, label, isDropped }: Props): JSX.Element {
+  const app = useApp();
+  const value = item[field];
+  const [draft, setDraft] = useState<Draft>();
+  const area = useRef<HTMLTextAreaElement>(null);
+  /** The draft that is being written. */
+  const written = useRef<Draft | undefined>(undefined);
+  /** What the file has of it. */
+  const [kept, setKept] = useState<Draft>();
+  const text = draft?.text ?? value;
+  const isContested = draft !== undefined && value !== draft.seen && value !== draft.text;
+
+  /** Writes what is typed; `seen`: the text that the user knows it replaces. */
+  const write = (typed: Draft): void => {
+    written.current = draft;
+    void save(app, item, field, typed).then((isDone) => {
+      if (!isDone) written.current = undefined;
+      // What was typed since then goes on from there.
+      else setDraft((now) => (now === draft ? undefined : now && { ...now, seen: typed.text }));
+    });
+  };
+  const leave = (): void => {
+    if (draft !== undefined && !isContested) write(draft);
+  };
+  const latest = useLatest({ app, item, draft, kept });
+  const keep = (): void => {
+    const now = latest.current;
+    if (now.draft === now.kept) return;
+    keepDraft(app.db, item.id, field, now.draft).then(
+      () => setKept(now.draft),
+      // Where this fails, so does the writing, which says so.
+      () => undefined,
+    );
+  };
+  useEffect(() => {
+    const timer = setTimeout(keep, KEEP_MS);
+    return () => clearTimeout(timer);
+  }, [draft]);
+  useEffect(() => {
+    addEventListener("pagehide", keep);
+    return () => {
+      removeEventListener("pagehide", keep);
+      const { draft: left, ...at } = latest.current;
+      if (left === undefined || left === written.current) return;
+      if (isDropped.current) void keepDraft(at.app.db, item.id, field, undefined);
+      else void save(at.app, at.item, field, left);
+    };
+  }, []);
+  useEffect(() => {
+    // With a finger, the keyboard on the screen would hide what was opened to be looked at.
+    if (field === "title" && !matchMedia(TOUCH).matches) focusTitle();
+  }, []);
+  useEffect(() => {
+    const element = area.current;
+    if (element === null) return;
+    element.style.height = "auto";
+    element.style.height = `${element.scrollHeight + 2}px`;
+  }, [text]);
+  return (
+    <div class={`panel-field panel-${field}`} data-kept={draft !== undefined && draft === kept}>
+      <label for={`panel-${field}`} class={field === "title" ? "visually-hidden" : undefined}>
+        {label}
+      </label>
+      <textarea
+        ref={area}
+        id={`panel-${field}`}
+        dir="auto"
+        rows={field === "title" ? 1 : 5}
+        placeholder={field === "note" ? "Anything worth remembering" : undefined}
+        value={text}
+        onInput={(event) =>
+          setDraft({ text: event.currentTarget.value, seen: draft?.seen ?? value })
+        }
+        onBlur={leave}
+        onKeyDown={(event) => {
+          const ends = field === "title" || event.ctrlKey || event.metaKey;
+          if (event.key !== "Enter" || !ends) return;
+          event.preventDefault();
+          event.currentTarget.blur();
+        }}
+      />
+      {isContested && (
+        <Contest
+          item={item}
+          field={field}
+          mine={draft.text}
+          onText={(chosen) => write({ text: chosen, seen: value })}
+          onTheirs={() => {
+            setDraft(undefined);
+            const run = (): void => void save(app, item, field, { text: draft.text, seen: value });
+            app.toast({ text: "Kept theirs", action: { label: "Undo", run } });
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+/** Whether it was written. Nothing is written that changes nothing, nor a title that is none. */
+async function save(app: App, item: Item, field: Field, typed: Draft): Promise<boolean> {
+  const text = field === "title" ? typed.text.trim() : typed.text;
+  try {
+    if (text !== item[field] && (field !== "title" || text !== "")) {
+      const outcome = await writeDraft(app.db, item.id, field, { ...typed, text });
+      if (outcome === "revived") {
+        const was = `${quote(item.title)} was deleted meanwhile`;
+        app.toast({ text: `${was}; it is back with your text` });
+      } else {
+        app.undo.remember(editItem(item, { [field]: text }));
+        if (outcome === "unseen") app.recount();
+      }
+    }
+    await keepDraft(app.db, item.id, field, undefined);
+    return true;
+  } catch (error) {
+    app.toast({ text: problemText(error) ?? "It could not be saved.", tone: "bad" });
+    return false;
+  }
+}
+
+interface ContestProps {
+  readonly item: Item;
+  readonly field: Field;
+  readonly mine: string;
+  /** This is to be the text. */
+  readonly onText: (text: string) => void;
+  readonly onTheirs: () => void;
+}
+
+function Contest({ item, field, mine, onText, onTheirs }: ContestProps): JSX.Element {
+  const { db } = useApp();
+  const theirs = item[field];
+  const [device, setDevice] = useState<string>();
+  useEffect(() => {
+    setDevice(undefined);
+    let isOver = false;
+    const find = async (): Promise<readonly string[]> => {
+      const entries = await db.history("item", item.id);
+      const last = entries.findLast(({ cells }) => cells[field] !== undefined);
+      // What another tab has written is not in the history yet.
+      if (isOver || last?.cells[field] !== theirs) return [];
+      setDevice(last.device);
+      return [last.device];
+    };
+    // Without the device's name the question is the same.
+    loadNamed(db, find).catch(() => undefined);
+    return () => void (isOver = true);
+  }, [theirs]);
+  const both = field === "title" ? `${theirs} / ${mine}` : `${theirs}\n\n${mine}`;
+  const where = device === undefined ? "elsewhere" : `on ${deviceName(device)}`;
+  return (
+    <div class="contest" role="alert" data-testid="contest">
+      <p>
+        <strong>Changed {where} meanwhile:</strong>
+      </p>
+      <blockquote>{theirs === "" ? "(empty)" : theirs}</blockquote>
+      <div class="button-row">
+        <button type="button" class="button button-small" onClick={() => onText(mine)}>
+          Keep mine
+        </button>
+        <button type="button" class="button button-small" onClick={onTheirs}>
+          Keep theirs
+        </button>
+        <button type="button" class="button button-small" onClick={() => onText(both)}>
+          Keep both
+        </button>
+      </div>
+    </div>
+  );
+}

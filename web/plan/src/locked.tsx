@@ -1,0 +1,147 @@
+/**
+ * What is shown before a database with a passcode is open; and the way on for who has forgotten it.
+ */
+import type { Database } from "@warren/client";
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { Toast } from "./app-context.js";
+import { eraseLocked, openPresent, presentPlace, setPresentPlace } from "./databases.js";
+import { codeOf, problemText } from "./sync/problems.js";
+import { PasswordField, Problem } from "./ui/dialog.js";
+import { useTask } from "./ui/hooks.js";
+
+interface Props {
+  readonly onOpen: (db: Database) => void;
+  readonly onReopen: (toast?: Toast) => void;
+}
+
+export function Locked({ onOpen, onReopen }: Props): JSX.Element {
+  const [isForgotten, setForgotten] = useState(false);
+  return (
+    <main class="gate" data-testid="locked">
+      <img src="/icon.svg" alt="" width="56" height="56" />
+      {isForgotten ? (
+        <Erase onReopen={onReopen} onBack={() => setForgotten(false)} />
+      ) : (
+        <Passcode
+          onOpen={onOpen}
+          onForgotten={() => setForgotten(true)}
+          onOther={() => {
+            setPresentPlace();
+            onReopen();
+          }}
+        />
+      )}
+    </main>
+  );
+}
+
+interface PasscodeProps {
+  readonly onOpen: (db: Database) => void;
+  readonly onForgotten: () => void;
+  readonly onOther: () => void;
+}
+
+function Passcode({ onOpen, onForgotten, onOther }: PasscodeProps): JSX.Element {
+  const [passcode, setPasscode] = useState("");
+  const { login } = presentPlace();
+  const task = useTask();
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    task.run(async () => onOpen(await openPresent(passcode)));
+  };
+  const problem =
+    codeOf(task.error) === "wrong_key" ? "This is not the passcode." : problemText(task.error);
+  return (
+    <>
+      <h1>Plan is locked</h1>
+      {login !== undefined && <p class="muted">The items of {login}</p>}
+      <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
+        <Problem text={problem} />
+        <PasswordField
+          label="Passcode"
+          autocomplete="current-password"
+          autofocus
+          value={passcode}
+          onInput={setPasscode}
+        />
+        <button type="submit" class="button button-primary button-wide" disabled={task.isBusy}>
+          {task.isBusy ? "Opening…" : "Open"}
+        </button>
+        <button type="button" class="button button-quiet button-wide" onClick={onForgotten}>
+          I forgot the passcode
+        </button>
+        {login !== undefined && (
+          <button type="button" class="button button-quiet button-wide" onClick={onOther}>
+            Use another account
+          </button>
+        )}
+      </form>
+    </>
+  );
+}
+
+interface EraseProps {
+  readonly onReopen: (toast?: Toast) => void;
+  readonly onBack: () => void;
+}
+
+function Erase({ onReopen, onBack }: EraseProps): JSX.Element {
+  const { login } = presentPlace();
+  const [isSure, setSure] = useState(false);
+  const task = useTask();
+  const erase = (): void =>
+    task.run(async () => {
+      await eraseLocked();
+      onReopen({ text: "Plan’s items on this device are erased" });
+    });
+  return (
+    <>
+      <h1>Erase this device’s items?</h1>
+      <p>Nobody can recover the passcode. Without it you can only begin anew on this device.</p>
+      {login === undefined ? (
+        <p>
+          These items are on no server, since there is no account.{" "}
+          <strong>They are lost for good.</strong>
+        </p>
+      ) : (
+        <p>
+          After you sign in again as {login}, your items come back from the server.{" "}
+          <strong>Changes that were not sent yet are lost.</strong> If your items are encrypted from
+          end to end, you need the 24 words of your recovery phrase, or another device that shows
+          them: <strong>without them nothing comes back.</strong>
+        </p>
+      )}
+      <div class="form">
+        <Problem text={problemText(task.error)} />
+        <label class="choice">
+          <input
+            type="checkbox"
+            checked={isSure}
+            onChange={(event) => setSure(event.currentTarget.checked)}
+          />
+          <span>
+            {login === undefined
+              ? "I don’t need these items any more"
+              : "I have the recovery phrase, or my items are not encrypted from end to end"}
+          </span>
+        </label>
+        <button
+          type="button"
+          class="button button-danger button-wide"
+          disabled={!isSure || task.isBusy}
+          onClick={erase}
+        >
+          {task.isBusy
+            ? "Erasing…"
+            : login === undefined
+              ? "Erase the items"
+              : "Erase this device and sign in again"}
+        </button>
+        <button type="button" class="button button-quiet button-wide" onClick={onBack}>
+          Back
+        </button>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+/**
+ * How many edits were lost and how many rows are held back, for the mark on the pill: counted when
+ * Plan starts, and whenever a sync has found more.
+ */
+import type { Database } from "@warren/client";
+import { useEffect, useState } from "preact/hooks";
+import { useStatus } from "../ui/hooks.js";
+
+export interface Losses {
+  readonly lost: number;
+  readonly held: number;
+}
+
+/** The list is made from the whole history: first the screen, then this. */
+const LATER_MS = 1_000;
+
+/** Returns the numbers, and what counts them again. */
+export function useLosses(db: Database): readonly [Losses, () => void] {
+  const { account, lost: found, held } = useStatus(db);
+  const [lost, setLost] = useState(0);
+  const [round, setRound] = useState(0);
+  const hasAccount = account !== undefined;
+  useEffect(() => {
+    // Without an account there is something only where this device has just said so.
+    if (!hasAccount && round === 0) return undefined;
+    let isOver = false;
+    const count = (): void =>
+      void db.conflicts().then(
+        (conflicts) => isOver || setLost(conflicts.length),
+        // The dialog that lists them says what is wrong.
+        () => undefined,
+      );
+    const timer = setTimeout(count, LATER_MS);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [db, hasAccount, found, round]);
+  return [{ lost, held }, () => setRound((before) => before + 1)];
+}
+
+/** What the mark means, in words. */
+export function lossesText({ lost, held }: Losses): string | undefined {
+  const parts = [
+    ...(lost > 0 ? [lost === 1 ? "1 edit was lost" : `${lost} edits were lost`] : []),
+    ...(held > 0 ? [held === 1 ? "1 item is held back" : `${held} items are held back`] : []),
+  ];
+  return parts.length === 0 ? undefined : parts.join(", ");
+}

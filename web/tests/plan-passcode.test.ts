@@ -1,0 +1,176 @@
+/**
+ * A passcode: set, changed, removed and forgotten. Nothing but the key of the file changes.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { bed, PASSWORD } from "./harness.js";
+import { expect } from "./plan/expect.js";
+import { filesText, openPlan, planOn, REFUSED, typeWords, type Plan } from "./plan/screen.js";
+
+const here = bed();
+
+const OLD = "open sesame";
+const NEW = "close sesame";
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Opens the dialog from the settings, and fills it in. */
+async function changePasscode(plan: Plan, entry: RegExp, fields: Fields): Promise<void> {
+  const { page } = plan;
+  await plan.openSettings();
+  await page.getByTestId("settings").getByRole("button", { name: entry }).click();
+  await fill(page, fields);
+}
+
+async function fill(page: Page, fields: Fields): Promise<void> {
+  const dialog = page.getByTestId("passcode");
+  for (const [label, value] of Object.entries(fields)) {
+    await dialog.getByLabel(label, { exact: true }).fill(value);
+  }
+  await dialog.getByRole("button", { name: /^(Set|Remove) it$/ }).click();
+}
+
+const SET = { Passcode: OLD, "Once more": OLD };
+
+async function unlock(page: Page, passcode: string): Promise<Plan> {
+  await tryPasscode(page, passcode);
+  return planOn(page);
+}
+
+async function tryPasscode(page: Page, passcode: string): Promise<void> {
+  const gate = page.getByTestId("locked");
+  await gate.getByLabel("Passcode").fill(passcode);
+  await gate.getByRole("button", { name: "Open", exact: true }).click();
+}
+
+test("it is set, changed and removed, also offline; a wrong one is refused", async () => {
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  const plan = await openPlan(device);
+  const { page } = plan;
+  await plan.add("A secret plan");
+  await device.context.setOffline(true);
+  await changePasscode(plan, /with a passcode/, SET);
+  await expect(plan.toast).toHaveText("encrypted on this device");
+  await plan.add("Made after it");
+  await device.context.setOffline(false);
+
+  await page.reload();
+  const gate = page.getByTestId("locked");
+  await tryPasscode(page, "something else");
+  await expect(gate.getByRole("alert")).toHaveText("This is not the passcode");
+  const again = await unlock(page, OLD);
+  await expect(again.item("A secret plan")).toBeVisible();
+  await expect(again.item("Made after it")).toBeVisible();
+
+  const wrong = { "Present passcode": "not it", "New passcode": NEW, "Once more": NEW };
+  await changePasscode(again, /Change the passcode/, wrong);
+  const problem = page.getByTestId("passcode").getByRole("alert");
+  await expect(problem).toHaveText("This is not the passcode");
+  await fill(page, { "Present passcode": OLD });
+  await expect(again.toast).toHaveText("The passcode is changed");
+  await page.reload();
+  await tryPasscode(page, OLD);
+  await expect(gate.getByRole("alert")).toHaveText("This is not the passcode");
+  const changed = await unlock(page, NEW);
+  await changePasscode(changed, /Remove the passcode/, { "Present passcode": NEW });
+  await expect(changed.toast).toHaveText("no passcode any more");
+  await page.reload();
+  await expect((await planOn(page)).item("A secret plan")).toBeVisible();
+});
+
+test("no plain text of what was there before is left in the files", async () => {
+  const device = await here.device();
+  // An SVG has no icon.
+  device.expectErrors(/favicon/);
+  const plan = await openPlan(device);
+  await plan.add("Nobody may read this");
+  await changePasscode(plan, /with a passcode/, SET);
+  await expect(plan.toast).toHaveText("encrypted on this device");
+  // Where nothing has the file open.
+  await plan.page.goto(new URL("/icon.svg", here.server.address).href);
+  assert.equal((await filesText(plan.page)).includes("Nobody may read this"), false);
+});
+
+test("signed in, encrypted from end to end, unsent changes: all of it stays", async () => {
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  const plan = await openPlan(device);
+  const { page } = plan;
+  const phrase = (await plan.signUp("paul", "sealed")) ?? "";
+  await plan.add("On the server");
+  await expect(plan.pill).toHaveText("In step");
+  await device.context.setOffline(true);
+  await plan.add("Not sent yet");
+  await expect(plan.pill).toHaveText(/Offline/);
+
+  await plan.openSettings();
+  await page.getByTestId("settings").getByRole("button", { name: /with a passcode/ }).click();
+  await typeWords(page, phrase);
+  await page.getByTestId("passcode").getByRole("button", { name: "Go on" }).click();
+  await fill(page, SET);
+  await expect(plan.toast).toHaveText("encrypted on this device");
+  await device.context.setOffline(false);
+  await page.reload();
+  const again = await unlock(page, OLD);
+  await expect(again.item("On the server")).toBeVisible();
+  await expect(again.item("Not sent yet")).toBeVisible();
+  await expect(again.pill).toHaveText("In step");
+  await again.openSettings();
+  await page.getByRole("button", { name: "Recovery phrase" }).click();
+  const words = page.getByTestId("words").getByRole("listitem");
+  await expect(words).toHaveCount(24);
+  assert.equal((await words.allTextContents()).join(" "), phrase);
+
+  const other = await here.device();
+  other.expectErrors(REFUSED);
+  const second = await openPlan(other);
+  await second.signIn("paul", PASSWORD, phrase);
+  await expect(second.item("Not sent yet")).toBeVisible();
+});
+
+test("a second tab asks for it, and so it does after it was changed in the first", async () => {
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  const plan = await openPlan(device);
+  await plan.add("Secret");
+  await changePasscode(plan, /with a passcode/, SET);
+  await expect(plan.toast).toHaveText("encrypted on this device");
+  const tab = await device.open("/#/all");
+  await tryPasscode(tab, "something else");
+  await expect(tab.getByTestId("locked").getByRole("alert")).toHaveText("not the passcode");
+  const beside = await unlock(tab, OLD);
+  await expect(beside.item("Secret")).toBeVisible();
+  await plan.page.bringToFront();
+  const change = { "Present passcode": OLD, "New passcode": NEW, "Once more": NEW };
+  await changePasscode(plan, /Change the passcode/, change);
+  await expect(plan.toast).toHaveText("The passcode is changed");
+  await tab.bringToFront();
+  await expect((await unlock(tab, NEW)).item("Secret")).toBeVisible();
+});
+
+test("forgotten: the device is erased, says what is lost, and signs in again", async () => {
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  const plan = await openPlan(device);
+  const { page } = plan;
+  await plan.signUp("petra", "plain");
+  await plan.add("On the server");
+  await expect(plan.pill).toHaveText("In step");
+  await changePasscode(plan, /with a passcode/, SET);
+  await expect(plan.toast).toHaveText("encrypted on this device");
+  await page.reload();
+  const gate = page.getByTestId("locked");
+  await gate.getByRole("button", { name: "I forgot the passcode" }).click();
+  await expect(gate).toHaveText("not sent yet are lost");
+  const erase = gate.getByRole("button", { name: "Erase this device and sign in again" });
+  await expect(erase).toBeDisabled();
+  await gate.getByRole("checkbox").check();
+  await erase.click();
+  const again = await planOn(page);
+  await expect(again.toast).toHaveText("erased");
+  await expect(again.items).toHaveCount(0);
+  await again.signIn("petra");
+  await expect(again.item("On the server")).toBeVisible();
+});
