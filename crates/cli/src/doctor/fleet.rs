@@ -74,6 +74,13 @@ impl Examined {
         self.report.as_ref().is_some_and(|report| !report.integrity.is_complete)
     }
 
+    fn is_notable(&self) -> bool {
+        self.error.is_some()
+            || self.is_incomplete()
+            || self.report.as_ref().is_some_and(|report| !report.findings.is_empty())
+            || self.trend.as_ref().is_some_and(Trend::is_notable)
+    }
+
     fn gravest(&self) -> Option<Severity> {
         self.new_findings().map(|finding| finding.severity).max()
     }
@@ -88,60 +95,107 @@ pub(super) fn is_wanted(arguments: &Arguments) -> bool {
 
 pub(super) fn run(arguments: &Arguments, options: &Options, output: Output) -> anyhow::Result<()> {
     let started = clock::now();
-    let mut ignores = Ignores::read(arguments.ignore.as_deref())?;
-    let mut baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
     let total = total_budget(arguments)?;
+    let share = |files_left: usize| {
+        let left = total.map(|total| total.saturating_sub(started.elapsed()));
+        share(options.budget, left, files_left)
+    };
+    let mut survey = Survey::new(arguments, options)?;
     let files = files(arguments)?;
     let bar = output.progress();
     bar.set_length(files.len().try_into().unwrap_or(u64::MAX));
-    let mut summary = Summary::default();
-    let (mut told, mut status) = (Vec::new(), 0);
+    let mut cut_short = Vec::new();
     for (index, path) in files.iter().enumerate() {
-        let left = total.map(|total| total.saturating_sub(started.elapsed()));
-        let mut options = shared(options, left, files.len() - index);
-        options.ignore = ignores.of(path);
-        let mut examined = examine(path, arguments, &options);
-        if let Some(report) = &examined.report {
-            ignores.note(path, report);
-            summary.ignored_count += report.ignored.len();
-            let history = arguments.history.as_deref();
-            let trend = history.map(|folder| history::keep(folder, report)).transpose()?;
-            examined.trend = trend.flatten();
+        let budget = share(files.len() - index);
+        let examined = survey.examine(path, budget);
+        if examined.is_incomplete() && budget < options.budget {
+            cut_short.push((examined, budget));
+            continue;
         }
-        if let Some(baseline) = &mut baseline {
-            examined.known = baseline.take(&examined);
+        survey.record(examined)?;
+        bar.inc(1);
+    }
+    // What the other files did not need of their shares is for those whose share was too small.
+    let mut files_left = cut_short.len();
+    for (mut examined, budget) in cut_short {
+        let larger = share(files_left);
+        if larger > budget {
+            examined = survey.examine(&examined.path, larger);
         }
-        summary.count(&examined);
-        let of_file = match &examined.error {
-            Some(_) => STATUS_UNEXAMINED,
-            None => exit_status(examined.gravest(), examined.is_incomplete(), arguments),
-        };
-        status = graver(status, of_file);
-        let has_findings = examined.report.as_ref().is_some_and(|it| !it.findings.is_empty());
-        let is_all = arguments.format == Format::Prometheus || arguments.format == Format::Junit;
-        let is_notable = examined.trend.as_ref().is_some_and(Trend::is_notable);
-        if is_all
-            || is_notable
-            || has_findings
-            || examined.error.is_some()
-            || examined.is_incomplete()
-        {
-            told.push(examined);
-        }
+        survey.record(examined)?;
+        files_left -= 1;
         bar.inc(1);
     }
     bar.finish_and_clear();
-    summary.gone = baseline.map(Baseline::left).unwrap_or_default();
-    summary.ignores_needless = ignores.needless();
-    summary.seconds = started.elapsed().as_secs_f64();
-    match arguments.format {
-        Format::Text => {
-            tell(&told, &summary, output);
-            output.value(&serde_json::json!({"files": told, "summary": summary}))?;
-        }
-        format => format::print(format, &told),
+    survey.end(started.elapsed(), output)
+}
+
+/// The files that were examined so far.
+struct Survey<'a> {
+    arguments: &'a Arguments,
+    options: &'a Options,
+    ignores: Ignores,
+    baseline: Option<Baseline>,
+    summary: Summary,
+    /// The files that the output names.
+    named: Vec<Examined>,
+    status: u8,
+}
+
+impl<'a> Survey<'a> {
+    fn new(arguments: &'a Arguments, options: &'a Options) -> anyhow::Result<Self> {
+        let ignores = Ignores::read(arguments.ignore.as_deref())?;
+        let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
+        let (summary, named) = (Summary::default(), Vec::new());
+        Ok(Self { arguments, options, ignores, baseline, summary, named, status: 0 })
     }
-    verdict(status)
+
+    fn examine(&self, path: &Path, budget: Duration) -> Examined {
+        let ignore = self.ignores.of(path);
+        examine(path, self.arguments, &Options { budget, ignore, ..self.options.clone() })
+    }
+
+    /// Counts a file whose examination is not repeated.
+    fn record(&mut self, mut examined: Examined) -> anyhow::Result<()> {
+        if let Some(report) = &examined.report {
+            self.ignores.note(&examined.path, report);
+            self.summary.ignored_count += report.ignored.len();
+            let history = self.arguments.history.as_deref();
+            let trend = history.map(|folder| history::keep(folder, report)).transpose()?;
+            examined.trend = trend.flatten();
+        }
+        if let Some(baseline) = &mut self.baseline {
+            examined.known = baseline.take(&examined);
+        }
+        self.summary.count(&examined);
+        let status = match &examined.error {
+            Some(_) => STATUS_UNEXAMINED,
+            None => exit_status(examined.gravest(), examined.is_incomplete(), self.arguments),
+        };
+        self.status = graver(self.status, status);
+        let format = self.arguments.format;
+        let is_all = format == Format::Prometheus || format == Format::Junit;
+        if is_all || examined.is_notable() {
+            self.named.push(examined);
+        }
+        Ok(())
+    }
+
+    fn end(mut self, elapsed: Duration, output: Output) -> anyhow::Result<()> {
+        self.named.sort_by(|left, right| left.path.cmp(&right.path));
+        self.summary.gone = self.baseline.map(Baseline::left).unwrap_or_default();
+        self.summary.ignores_needless = self.ignores.needless();
+        self.summary.seconds = elapsed.as_secs_f64();
+        match self.arguments.format {
+            Format::Text => {
+                print(&self.named, &self.summary, output);
+                let value = serde_json::json!({"files": self.named, "summary": self.summary});
+                output.value(&value)?;
+            }
+            format => format::print(format, &self.named),
+        }
+        verdict(self.status)
+    }
 }
 
 /// Errors in a file outweigh a file that could not be examined, and that outweighs the rest.
@@ -157,11 +211,10 @@ fn total_budget(arguments: &Arguments) -> anyhow::Result<Option<Duration>> {
     total.map(Some).context("--total-budget takes a number of seconds above 0")
 }
 
-/// What one of so many files may take of the time that is left.
-fn shared(options: &Options, left: Option<Duration>, files_left: usize) -> Options {
+/// What one of `files_left` files may take of the time that is left; `max` is what any file may take.
+fn share(max: Duration, left: Option<Duration>, files_left: usize) -> Duration {
     let files_left = u32::try_from(files_left).unwrap_or(u32::MAX).max(1);
-    let share = left.map_or(options.budget, |left| (left / files_left).max(SHARE_MIN));
-    Options { budget: options.budget.min(share), ..options.clone() }
+    left.map_or(max, |left| (left / files_left).max(SHARE_MIN).min(max))
 }
 
 fn examine(path: &Path, arguments: &Arguments, options: &Options) -> Examined {
@@ -223,8 +276,8 @@ impl Summary {
     }
 }
 
-fn tell(told: &[Examined], summary: &Summary, output: Output) {
-    for examined in told {
+fn print(named: &[Examined], summary: &Summary, output: Output) {
+    for examined in named {
         let path = examined.path.display();
         if let Some(Refusal { code, message }) = &examined.error {
             output.line(format_args!("{path}: not examined: {message} [{code}]"));
@@ -245,7 +298,7 @@ fn tell(told: &[Examined], summary: &Summary, output: Output) {
     for line in &summary.ignores_needless {
         output.line(format_args!("needless: {line}"));
     }
-    if !told.is_empty() {
+    if !named.is_empty() {
         output.line(format_args!(""));
     }
     for (code, count) in &summary.findings {
