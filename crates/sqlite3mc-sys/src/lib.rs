@@ -7,6 +7,8 @@
 //! # Invariants
 //! - A key never becomes SQL text: it goes to `sqlite3_key_v2` as bytes, in a buffer that is
 //!   zeroised.
+//! - No thread encrypts before the library has chosen an implementation of `ChaCha20`
+//!   (`choose_chacha20`): every connection with a key passes `unlock` or `encrypt_anew` first.
 //!
 //! # Not here
 //! - Which cipher, which settings, what a wrong key looks like → `engine::open_connection`.
@@ -48,6 +50,8 @@ unsafe extern "C" {
         key: *const c_void,
         key_size: c_int,
     ) -> c_int;
+    #[cfg(not(target_family = "wasm"))]
+    fn sqlite3mcChaCha20HwAccelerated() -> c_int;
     fn sqlite3mc_vfs_create(real_name: *const c_char, make_default: c_int) -> c_int;
 }
 
@@ -77,7 +81,24 @@ pub fn encrypt_vfs(name: &CStr) -> rusqlite::Result<()> {
     check(unsafe { sqlite3mc_vfs_create(name.as_ptr(), 1) })
 }
 
+/// Lets the library choose an implementation of `ChaCha20`, in one thread while all others wait.
+///
+/// By itself it chooses at the first use, without a lock: it stores that it has chosen and then what it has
+/// chosen, and a second thread in between calls a null pointer (`sqlite3mc` 2.6.1, `stream_chacha20.c`,
+/// as gcc 12 compiles it; a server crashed so in its first second).
+fn choose_chacha20() {
+    #[cfg(not(target_family = "wasm"))]
+    {
+        static CHOSEN: std::sync::Once = std::sync::Once::new();
+        CHOSEN.call_once(|| {
+            // SAFETY: it takes nothing, and only here and after this can anything else use what it writes.
+            unsafe { sqlite3mcChaCha20HwAccelerated() };
+        });
+    }
+}
+
 fn unlock(db: &Connection, key: &[u8]) -> rusqlite::Result<()> {
+    choose_chacha20();
     let Ok(size) = c_int::try_from(key.len()) else { return check(ffi::SQLITE_TOOBIG) };
     // SAFETY: the handle is valid while `db` is borrowed, and used by this thread alone
     // (`Connection` is not Sync); the buffer is as long as `size` says and outlives the call, which
@@ -104,6 +125,7 @@ pub fn remove_key(db: &Connection) -> rusqlite::Result<()> {
 }
 
 fn encrypt_anew(db: &Connection, key: &[u8]) -> rusqlite::Result<()> {
+    choose_chacha20();
     let Ok(size) = c_int::try_from(key.len()) else { return check(ffi::SQLITE_TOOBIG) };
     // SAFETY: as in `unlock`.
     let code =
