@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::{Fixture, encryption, fixture_with};
-use engine::{DamagePolicy, Database, Durability, Encryption, Error, Limits, Migration};
+use engine::{
+    DamagePolicy, Database, Durability, Encryption, Error, Limits, Maintained, Migration,
+};
 
 const ROWS: i64 = 400;
 const PAGE_BYTES: usize = 4_096;
@@ -126,16 +128,17 @@ fn scrubbing_finds_damage_and_the_rows_that_can_be_read_are_carried_over() {
     let fixture = scrubbing(Duration::ZERO);
     let database = open(&fixture, repair(), encryption());
     fill(&database);
-    // Begins its count, and moves everything into the file.
-    database.maintain().unwrap();
     let path = database.path().to_owned();
     assert_eq!(database.health().page_bytes, PAGE_BYTES as u64);
-    let whole = database.maintain().unwrap().pages_scrubbed;
-    assert!(whole.abs_diff(pages_count(&path) as u64) <= 1, "{whole}");
+    // One run begins its count and moves everything into the file; the next reads all of it.
+    maintain_until(&database, |done| {
+        let count = done.unwrap().pages_scrubbed;
+        (count.abs_diff(pages_count(&path) as u64) <= 1).then_some(())
+    });
     let page = page_of_rows(&database);
     spoil(&path, page);
     let spoilt = fs::read(&path).unwrap();
-    let error = database.maintain().unwrap_err();
+    let error = maintain_until(&database, Result::err);
     assert!(error.to_string().contains(&format!("page {page} of")), "{error}");
     assert!(database.health().is_damaged);
     wait_for_repair(&database);
@@ -152,7 +155,23 @@ fn scrubbing_finds_damage_and_the_rows_that_can_be_read_are_carried_over() {
     fill_again(&database);
     assert_eq!(counts(&database), (ROWS, ROWS, rows));
     assert_eq!(database.maintain().unwrap().pages_scrubbed, 0, "it is new");
-    assert!(database.maintain().unwrap().pages_scrubbed > 0);
+    maintain_until(&database, |done| (done.unwrap().pages_scrubbed > 0).then_some(()));
+}
+
+/// Maintenance gives way to whatever else the database has to do: on a busy machine it takes several
+/// runs until one has done what is wanted.
+fn maintain_until<T>(
+    database: &Database,
+    mut wanted: impl FnMut(Result<Maintained, Error>) -> Option<T>,
+) -> T {
+    let found = (0..ATTEMPTS_MAX).find_map(|_| {
+        let found = wanted(database.maintain());
+        if found.is_none() {
+            thread::park_timeout(ATTEMPT_INTERVAL);
+        }
+        found
+    });
+    found.expect("maintenance has the database for itself at times")
 }
 
 fn fill_again(database: &Database) {
@@ -286,7 +305,14 @@ fn how_far_scrubbing_has_come_is_kept_in_the_file() {
     let fixture = scrubbing(MONTH);
     let database = open(&fixture, repair(), encryption());
     fill(&database);
-    assert_eq!(database.maintain().unwrap().pages_scrubbed, 0, "new");
+    let has_progress = || {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'scrub_progress'";
+        database.read::<_, Error>(|db| Ok(crate::number(db, sql))).unwrap() == 1
+    };
+    maintain_until(&database, |done| {
+        assert_eq!(done.unwrap().pages_scrubbed, 0, "new");
+        has_progress().then_some(())
+    });
     let path = database.path().to_owned();
     let pages = pages_count(&path) as u64;
     // Ten days ago, at page 5.
@@ -297,8 +323,11 @@ fn how_far_scrubbing_has_come_is_kept_in_the_file() {
     fixture.databases.close(&path).unwrap();
     drop(database);
     let database = open(&fixture, repair(), encryption());
-    let scrubbed = database.maintain().unwrap().pages_scrubbed;
-    assert!(scrubbed.abs_diff(pages.div_ceil(3)) <= 1, "{scrubbed} of {pages}");
+    let mut scrubbed = 0;
+    maintain_until(&database, |done| {
+        scrubbed += done.unwrap().pages_scrubbed;
+        (scrubbed.abs_diff(pages.div_ceil(3)) <= 1).then_some(())
+    });
     assert_eq!(database.maintain().unwrap().pages_scrubbed, 0);
     let next = database.read::<_, Error>(|db| {
         let sql = "SELECT next_page FROM scrub_progress";
