@@ -85,9 +85,11 @@ fn aes256cbc_files_go_both_ways_with_the_same_bytes() {
     check_interop(Cipher::Aes256Cbc);
 }
 
-/// Test cases of one operation. With passwords that are hashed on purpose slowly, this is what half
-/// a minute holds.
-const EXAMPLES_COUNT: &str = "40";
+/// Test cases of one operation in each of its phases. `WARREN_SCHEMATHESIS=long` makes almost three times as many,
+/// in some five minutes. (A limit of time would make more: it repeats phases until the time is over.)
+const EXAMPLES_COUNT: &str = "15";
+const LONG_EXAMPLES_COUNT: &str = "40";
+
 /// Everything that schemathesis checks, but for two that compare with the schema what no schema
 /// says: which of the refusals in `docs/formats/3-http-api.md` is the right one for what (a `limit`
 /// past the maximum is 413 here), and that a request may be refused for its content (a date that is
@@ -112,62 +114,91 @@ const CALLS: &[(&str, &str)] = &[
     ("GET", "/v1/sync/full"),
 ];
 
-/// `schemathesis run` against a server with open registration, as the device with this token.
-fn schemathesis(place: &Place, server: &Server, which: &[&str], token: &str, seed: u64) -> Value {
-    let report = place.at("schemathesis.json");
-    let document = format!("{}/v1/openapi.json", server.address);
-    let bearer = format!("Authorization: Bearer {token}");
-    let mut command = Command::new(python().with_file_name("schemathesis"));
-    command.current_dir(Path::new(&place.data).parent().unwrap());
-    command.args(["run", &document, "--header", &bearer, "--seed", &seed.to_string()]);
-    command.args(["--checks", "all", "--exclude-checks", NOT_CHECKED, "--continue-on-failure"]);
-    command.args(["--max-examples", EXAMPLES_COUNT, "--generation-database", "none", "--no-color"]);
-    command.args(["--report-json-path", &report]).args(which);
-    let ran = with_input(&mut command, "");
-    assert!(ran.status.success(), "seed {seed}: {}{}", ran.stdout, ran.stderr);
-    serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap()
+/// A server with open registration, which schemathesis asks, and a device that syncs with it.
+struct Asked {
+    place: Place,
+    server: Server,
+    device: String,
+    seed: u64,
+}
+
+impl Asked {
+    fn start() -> Self {
+        let place = Place::new();
+        let admin = place.write("admin.txt", ADMIN);
+        let options = ["--open-registration", "--admin-token-file", &admin];
+        let server = Server::start(&place.data, &options);
+        let device = place.chinook("a.db");
+        track_all(&device);
+        place.sign_in("sync", &device, &server.address);
+        Self { place, server, device, seed: Random::new().below(1 << 32) }
+    }
+
+    /// `schemathesis run` for the operations that `which` names, with this token. Returns its report.
+    fn run(&self, which: &[&str], token: &str) -> Value {
+        let report = self.place.at("schemathesis.json");
+        let document = format!("{}/v1/openapi.json", self.server.address);
+        let bearer = format!("Authorization: Bearer {token}");
+        let mut command = Command::new(python().with_file_name("schemathesis"));
+        command.current_dir(Path::new(&self.place.data).parent().unwrap());
+        command.args(["run", &document, "--header", &bearer, "--seed", &self.seed.to_string()]);
+        command.args(["--checks", "all", "--exclude-checks", NOT_CHECKED]);
+        command.args(["--continue-on-failure", "--generation-database", "none", "--no-color"]);
+        command.args(["--report-json-path", &report]).args(which);
+        let form = std::env::var_os("WARREN_SCHEMATHESIS");
+        let is_long = form.is_some_and(|form| form == "long");
+        let count = if is_long { LONG_EXAMPLES_COUNT } else { EXAMPLES_COUNT };
+        command.args(["--max-examples", count]);
+        let ran = with_input(&mut command, "");
+        assert!(ran.status.success(), "seed {}: {}{}", self.seed, ran.stdout, ran.stderr);
+        serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap()
+    }
 }
 
 #[test]
 fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
-    let seed = Random::new().below(1 << 32);
-    let place = Place::new();
-    let admin = place.write("admin.txt", ADMIN);
-    let options = ["--open-registration", "--admin-token-file", &admin];
-    let server = Server::start(&place.data, &options);
-    let files = [place.chinook("a.db"), place.chinook("b.db")];
-    for file in &files {
-        track_all(file);
-        place.sign_in("sync", file, &server.address);
-    }
-    let [a, b] = &files;
-    let before = successes(&server, CALLS);
+    let asked = Asked::start();
+    let before = successes(&asked.server, CALLS);
     let except = ["--exclude-name", REVOKE, "--exclude-name", LISTEN];
     let except = [&except[..], &["--exclude-path-regex", ADMIN_CALLS]].concat();
-    let report = schemathesis(&place, &server, &except, &token(a), seed);
+    let report = asked.run(&except, &token(&asked.device));
     assert_eq!(report["operations"]["tested"], 14, "{report}");
     let generated = report["test_cases"]["generated"].as_u64().unwrap();
     assert!(generated > 300, "{generated}");
     // It was let in, everywhere; and the device that asked is well.
-    let after = successes(&server, CALLS);
+    let after = successes(&asked.server, CALLS);
     for (call, (before, after)) in CALLS.iter().zip(before.iter().zip(&after)) {
-        assert!(after > before, "{call:?}: {before} and {after}, seed {seed}");
+        assert!(after > before, "{call:?}: {before} and {after}, seed {}", asked.seed);
     }
-    sync(a);
+    sync(&asked.device);
+    asked.server.stop();
+}
 
-    let report = schemathesis(&place, &server, &["--include-name", REVOKE], &token(b), seed);
+#[test]
+fn schemathesis_revokes_no_device_of_somebody_else() {
+    let asked = Asked::start();
+    let revoked = asked.place.chinook("b.db");
+    track_all(&revoked);
+    asked.place.sign_in("sync", &revoked, &asked.server.address);
+    let report = asked.run(&["--include-name", REVOKE], &token(&revoked));
     assert_eq!(report["operations"]["tested"], 1, "{report}");
-    sync(a);
+    successes(&asked.server, &[]);
+    sync(&asked.device);
+    asked.server.stop();
+}
 
-    let which = ["--include-path-regex", ADMIN_CALLS];
-    let report = schemathesis(&place, &server, &which, ADMIN, seed);
+#[test]
+fn schemathesis_finds_no_error_in_what_operators_ask() {
+    let asked = Asked::start();
+    let report = asked.run(&["--include-path-regex", ADMIN_CALLS], ADMIN);
     assert_eq!(report["operations"]["tested"], 4, "{report}");
     for call in [("GET", "overview"), ("GET", "accounts"), ("POST", "maintenance")] {
         let (method, path) = (call.0, format!("/v1/admin/{}", call.1));
-        assert!(successes(&server, &[(method, &path)])[0] > 0, "{call:?}, seed {seed}");
+        let count = successes(&asked.server, &[(method, &path)])[0];
+        assert!(count > 0, "{call:?}, seed {}", asked.seed);
     }
-    sync(a);
-    server.stop();
+    sync(&asked.device);
+    asked.server.stop();
 }
 
 /// How many calls the server has answered with success, by method and route, as it counts them

@@ -61,11 +61,12 @@ impl Trace {
         Self { base: self.base.clone(), log: self.log.iter().filter(is_kept).cloned().collect() }
     }
 
-    /// Makes images and has each judged. Returns what is wrong with how many.
+    /// Makes images and has each judged, until `wrong_max` things are wrong. Returns these.
     fn check(
         &self,
         count: usize,
         seed: u64,
+        wrong_max: usize,
         judge: impl Fn(&Path, usize) -> Vec<String> + Sync,
     ) -> Vec<String> {
         let next = AtomicUsize::new(0);
@@ -75,7 +76,7 @@ impl Trace {
                 scope.spawn(|| {
                     loop {
                         let number = next.fetch_add(1, Ordering::Relaxed);
-                        if number >= count {
+                        if number >= count || wrong.lock().unwrap().len() >= wrong_max {
                             break;
                         }
                         let mut random = Random::of(seed.wrapping_add(number as u64));
@@ -153,13 +154,13 @@ impl ServerTrace {
     }
 
     pub(crate) fn check(&self, count: usize, seed: u64) -> Vec<String> {
-        self.trace.check(count, seed, |image, cut| self.judge(&self.trace, image, cut))
+        self.trace.check(count, seed, usize::MAX, |image, cut| self.judge(&self.trace, image, cut))
     }
 
-    /// The same with the flushes of WALs left out.
+    /// The same with the flushes of WALs left out, until one image is wrong.
     pub(crate) fn check_control(&self, count: usize, seed: u64) -> Vec<String> {
         let control = self.trace.without_flushes("-wal");
-        control.check(count, seed, |image, cut| self.judge(&control, image, cut))
+        control.check(count, seed, 1, |image, cut| self.judge(&control, image, cut))
     }
 
     fn judge(&self, trace: &Trace, image: &Path, cut: usize) -> Vec<String> {
@@ -253,13 +254,14 @@ impl DeviceTrace {
     }
 
     pub(crate) fn check(&self, count: usize, seed: u64) -> Vec<String> {
-        self.trace.check(count, seed, |image, cut| self.judge(&self.trace, image, cut))
+        self.trace.check(count, seed, usize::MAX, |image, cut| self.judge(&self.trace, image, cut))
     }
 
+    /// The same with the flushes of the file left out, until one image is wrong.
     pub(crate) fn check_control(&self, count: usize, seed: u64) -> Vec<String> {
         // Of the file in either journal mode, and of what stands beside it.
         let control = self.trace.without_flushes("").without_flushes("-wal");
-        control.check(count, seed, |image, cut| self.judge(&control, image, cut))
+        control.check(count, seed, 1, |image, cut| self.judge(&control, image, cut))
     }
 
     /// After a sync the file has every edit that its program had committed, it has what a clone has,
