@@ -1,18 +1,20 @@
-//! `cargo xtask ci [STEP…]`: every check that a change must pass, each one also alone.
+//! `cargo xtask ci [--retries N] [STEP…]`: every check that a change must pass, each one also alone.
 //!
 //! A failing step does not stop the ones after it, so one run shows all that is wrong.
 //!
 //! # Invariants
 //! - `web` runs before whatever compiles the binary, which embeds what it makes.
-//! - The tests run last, those of all wanted steps together, and nothing is printed after them: the
-//!   output ends in the tests' own closing line.
+//! - The tests run last, those of all wanted steps together. The output ends in what failed, steps and
+//!   tests, and the tests' closing line: the end of a log is enough to know why a run failed.
 
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
-use crate::jobs::{self, Job};
+use crate::jobs::{self, Failure, Job, TestReport};
 use crate::{cache, now, programs, sanitize, say, tidy, web};
 
 struct Step {
@@ -44,11 +46,28 @@ const STEPS: &[Step] = &[
 /// The step, like the tests, that needs what `.ci/setup.sh tools` installs while others compile.
 const NEEDS_TOOLS: &str = "deny";
 
+/// With this and the name of a check, `ci` runs it and nothing else: it starts itself so, to read the output.
+const CHECK_ALONE: &str = "--check-alone";
+
+/// Lines of a check's output that are kept for the end.
+const CHECK_LINES_MAX: usize = 2_000;
+
+/// What a line begins with that reports an error: of the compiler, npm, `cargo fmt` and this program.
+const ERROR_STARTS: &[&str] = &["error", "npm error", "Diff in", "xtask:"];
+
+/// What it has after the place in a file: of TypeScript and the linker.
+const ERROR_AFTER_PLACE: &str = ": error";
+
 pub(crate) fn names() -> String {
     STEPS.iter().map(|step| step.name).collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn run(root: &Path, wanted: &[&str]) -> Result<bool> {
+/// Runs the wanted steps, `[--retries N] [STEP…]`.
+pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
+    if let [CHECK_ALONE, name] = args {
+        return run_check(root, name);
+    }
+    let (wanted, retries_count) = jobs::retries(args)?;
     let steps = select(wanted)?;
     let mut tools = if wanted.is_empty() { Some(install_tools(root)?) } else { None };
     let mut ran = Ran { failed: Vec::new(), jobs: Vec::new() };
@@ -60,20 +79,60 @@ pub(crate) fn run(root: &Path, wanted: &[&str]) -> Result<bool> {
     }
     cache::save(root)?;
     wait(&mut tools)?;
-    let Ran { mut failed, jobs } = ran;
-    let is_tested = jobs.is_empty() || jobs::run(jobs)?;
-    if !is_tested {
-        failed.push("tests");
+    let Ran { failed, jobs } = ran;
+    let report = if jobs.is_empty() { None } else { Some(jobs::run(jobs, retries_count)?) };
+    let is_passed = failed.is_empty() && report.as_ref().is_none_or(TestReport::is_passed);
+    match report {
+        Some(report) => report.print(&failed)?,
+        None => failed.iter().try_for_each(say)?,
     }
-    if !failed.is_empty() {
-        let (failed, of) = (failed.join(" "), steps.len());
-        say(format_args!("ci: of {of} steps these failed: {failed}"))?;
+    Ok(is_passed)
+}
+
+/// Runs one check in this process.
+fn run_check(root: &Path, name: &str) -> Result<bool> {
+    match select(&[name])?[..] {
+        [Step { run: Run::Check(check), .. }] => check(root),
+        _ => bail!("`{name}` is no check"),
     }
-    Ok(failed.is_empty())
+}
+
+/// Runs one check in a process of its own, and shows its output and keeps it.
+fn run_apart(root: &Path, name: &str) -> Result<(bool, Vec<String>)> {
+    let program = std::env::current_exe().context("finding this program")?;
+    let (output, input) = std::io::pipe()?;
+    let mut command = Command::new(program);
+    command.args(["ci", CHECK_ALONE, name]).current_dir(root).stdin(Stdio::null());
+    command.stdout(input.try_clone()?).stderr(input);
+    let mut child = command.spawn().context("starting a check")?;
+    // It has the writing end: as long as that is open here, too, the output does not end.
+    drop(command);
+    let mut lines = VecDeque::new();
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    while output.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+        say(&text)?;
+        if lines.len() == CHECK_LINES_MAX {
+            lines.pop_front();
+        }
+        lines.push_back(text);
+        line.clear();
+    }
+    Ok((child.wait()?.success(), lines.into()))
+}
+
+/// The lines of a check's output from the first that reports an error; all of them if none does.
+fn from_first_error(lines: &[String]) -> String {
+    let is_error = |line: &String| {
+        ERROR_STARTS.iter().any(|start| line.starts_with(start)) || line.contains(ERROR_AFTER_PLACE)
+    };
+    let start = lines.iter().position(is_error).unwrap_or(0);
+    lines[start..].join("\n")
 }
 
 struct Ran {
-    failed: Vec<&'static str>,
+    failed: Vec<Failure>,
     jobs: Vec<Job>,
 }
 
@@ -82,21 +141,29 @@ impl Ran {
         say(format_args!("==> {}", step.name))?;
         let start = now();
         let outcome = match step.run {
-            Run::Check(check) => check(root),
+            Run::Check(_) => run_apart(root, step.name),
             Run::Tests(compile) => compile(root).map(|jobs| {
                 self.jobs.extend(jobs);
-                true
+                (true, Vec::new())
             }),
         };
-        let passed = outcome.or_else(|error| say(format_args!("{error:#}")).map(|()| false))?;
+        let (is_passed, lines) = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let text = format!("{error:#}");
+                say(&text)?;
+                (false, vec![text])
+            }
+        };
         let seconds = start.elapsed().as_secs_f64();
         let how = match step.run {
-            _ if !passed => "FAILED after",
+            _ if !is_passed => "FAILED after",
             Run::Check(_) => "passed in",
             Run::Tests(_) => "compiled in",
         };
-        if !passed {
-            self.failed.push(step.name);
+        if !is_passed {
+            let name = format!("step {}", step.name);
+            self.failed.push(Failure::new(name, None, &from_first_error(&lines)));
         }
         say(format_args!("==> {} {how} {seconds:.1} s", step.name))
     }
@@ -201,6 +268,18 @@ mod tests {
     fn an_unknown_step_is_named() {
         let error = select(&["fmt", "lint"]).err().unwrap().to_string();
         assert!(error.contains("`lint`"), "{error}");
+    }
+
+    #[test]
+    fn the_first_error_of_a_check_is_kept() {
+        let first = |text: &str| {
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            from_first_error(&lines)
+        };
+        let compiled = "Checking a\nwarning: x\nerror[E0425]: y\n --> a.rs";
+        assert_eq!(first(compiled), "error[E0425]: y\n --> a.rs");
+        assert_eq!(first("checked\na.ts(3,4): error TS2322: z"), "a.ts(3,4): error TS2322: z");
+        assert_eq!(first("a.rs:3: size: split it\ntidy: 1 finding").lines().count(), 2);
     }
 
     #[test]

@@ -1,35 +1,50 @@
-//! Test programs, a few at once: what failed, what was slowest, and one closing line.
+//! Test programs, a few at once: what failed, what passed only when it was tried again, and what was
+//! slowest.
 //!
-//! A program says what happens in lines of JSON, as libtest does
+//! A program reports in lines of JSON, as libtest does
 //! (`--format json`, <https://github.com/rust-lang/rust/issues/49359>); `web/tests/reporter.mjs` does
 //! the same for Node. Other lines are shown if something failed.
 //!
 //! # Invariants
+//! - Each test has a limit of its own, [`TEST_TIME_MAX`]. What exceeds it, or kills its program, costs
+//!   itself: the other tests of that program run in another process.
+//! - A test that failed runs again when all programs have ended, alone, at most [`RETRIES_COUNT`] times.
+//!   If it passes then, it is reported as flaky and does not fail the run.
 //! - A program that ends badly without a failed test counts as one failure, named after it.
-//! - A program that hangs is killed after [`JOB_SILENCE_MAX`], and the tests that it did not end are named.
 
-use std::collections::{BTreeSet, VecDeque};
+mod test_program;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fmt::{self, Display, Formatter};
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
 use tempfile::TempDir;
 
+use self::test_program::ProgramRun;
 use crate::{now, say};
 
 /// Programs that run at one time: most wait, for disks, servers and browsers, a part of theirs.
 const JOBS_COUNT_MAX: usize = 2;
 
-/// How long a program may say nothing. The longest test takes a minute, and four on a machine that
-/// has four times as much to do; how long they take together says nothing about any of them.
-const JOB_SILENCE_MAX: Duration = Duration::from_mins(15);
+/// How long a test may take: eight times what the slowest takes on an idle machine.
+const TEST_TIME_MAX: Duration = Duration::from_mins(8);
+
+/// How often a failed test is tried again, if nothing else is asked for.
+const RETRIES_COUNT: u32 = 2;
+
+/// How long to wait before the first retry. Each further one waits twice as long.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// With more failures than this, none is tried again: so many have a cause.
+const RETRIED_COUNT_MAX: usize = 20;
 
 /// Those that take longest, first: else others are long done when they end.
 const LONG: &[&str] = &[
@@ -44,13 +59,10 @@ const LONG: &[&str] = &[
     "web plan-large",
 ];
 
-/// Lines of a program that wait to be read, and those that are kept.
-const LINES_COUNT_MAX: usize = 10_000;
-
 /// How many of the slowest tests are named in the end.
 const SLOWEST_COUNT: usize = 30;
 
-/// How much of what a failed test said is told again in the end.
+/// How much of the output of a failure is repeated in the end.
 const OUTPUT_LINES_COUNT: usize = 12;
 
 /// Below this much room in memory, temporary files go to the disk: a whole run holds half of it at most,
@@ -63,83 +75,239 @@ pub(crate) struct Job {
     pub(crate) command: Command,
     /// Whether it is about the disk, so that its temporary files belong there.
     pub(crate) is_about_disk: bool,
+    /// Whether its tests can be listed, and run one by one (libtest). Else it runs again as a whole.
+    pub(crate) has_named_tests: bool,
+}
+
+impl Job {
+    /// The command for the named tests; for all of them if none is named.
+    fn command(&self, tests: &[&str]) -> Command {
+        let mut command = Command::new(self.command.get_program());
+        command.args(self.command.get_args());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        if let Some(folder) = self.command.get_current_dir() {
+            command.current_dir(folder);
+        }
+        if !tests.is_empty() {
+            command.arg("--exact").args(tests);
+        }
+        command
+    }
 }
 
 /// What became of tests.
 #[derive(Default, Debug)]
-struct Outcome {
+pub(crate) struct TestReport {
     passed_count: usize,
     failed: Vec<Failure>,
+    /// Failures of tests that passed when they were tried again. They count as passed, too.
+    flaky: Vec<Failure>,
     /// With the seconds that each took.
-    took: Vec<(f64, String)>,
+    durations: Vec<(f64, String)>,
 }
 
-/// A test that failed.
-#[derive(PartialEq, Debug)]
-struct Failure {
-    /// With the name of its job.
-    test: String,
-    /// The first of what it said.
+/// A test or a step that failed.
+#[derive(PartialEq, Clone, Debug)]
+pub(crate) struct Failure {
+    /// With the name of its job, and a note in brackets if it did not end by itself.
+    name: String,
+    /// Its name in its program, if it can run alone.
+    test: Option<String>,
+    /// The first of its output.
     output: String,
 }
 
 impl Failure {
-    fn new(test: String, output: &str) -> Self {
+    pub(crate) fn new(name: String, test: Option<String>, output: &str) -> Self {
         let lines: Vec<_> = output.lines().take(OUTPUT_LINES_COUNT).collect();
-        Self { test, output: lines.join("\n") }
+        Self { name, test, output: lines.join("\n") }
     }
 }
 
-/// Runs them, and says how they ended. The last line is `N passed, N failed`.
-pub(crate) fn run(jobs: Vec<Job>) -> Result<bool> {
-    run_all(jobs)?.report()
-}
-
-fn run_all(mut jobs: Vec<Job>) -> Result<Outcome> {
-    jobs.sort_by_key(|job| LONG.iter().position(|name| *name == job.name).unwrap_or(LONG.len()));
-    let memory = folder_in_memory()?;
-    if let Some(folder) = &memory {
-        for job in jobs.iter_mut().filter(|job| !job.is_about_disk) {
-            job.command.env("TMPDIR", folder.path());
+/// Splits the arguments of a command into its names and what comes before them: `[--retries N] [NAME…]`.
+pub(crate) fn retries<'a>(args: &'a [&'a str]) -> Result<(&'a [&'a str], u32)> {
+    match args {
+        ["--retries", count, names @ ..] => {
+            Ok((names, count.parse().context("--retries takes a number")?))
         }
+        ["--retries"] => anyhow::bail!("--retries takes a number"),
+        names => Ok((names, RETRIES_COUNT)),
     }
-    let waiting = Mutex::new(VecDeque::from(jobs));
-    let outcome = Mutex::new(Outcome::default());
-    // Its guard ends here: in the loop's own condition it would live as long as the job runs.
-    let next = || lock(&waiting).pop_front();
-    let work = || -> Result<()> {
-        while let Some(job) = next() {
-            let ran = run_one(job)?;
-            lock(&outcome).add(ran);
+}
+
+/// How test programs are run.
+struct Runner {
+    test_time_max: Duration,
+    retries_count: u32,
+    retry_delay: Duration,
+}
+
+/// Runs them, and those tests that failed again, `retries_count` times at most.
+pub(crate) fn run(jobs: Vec<Job>, retries_count: u32) -> Result<TestReport> {
+    test_program::end_with_signals()?;
+    let runner = Runner { test_time_max: TEST_TIME_MAX, retries_count, retry_delay: RETRY_DELAY };
+    runner.run(jobs)
+}
+
+impl Runner {
+    fn run(&self, mut jobs: Vec<Job>) -> Result<TestReport> {
+        jobs.sort_by_key(|job| {
+            LONG.iter().position(|name| *name == job.name).unwrap_or(LONG.len())
+        });
+        let memory = folder_in_memory()?;
+        if let Some(folder) = &memory {
+            for job in jobs.iter_mut().filter(|job| !job.is_about_disk) {
+                job.command.env("TMPDIR", folder.path());
+            }
+        }
+        let waiting = Mutex::new(VecDeque::from(jobs));
+        let ended = Mutex::new(Vec::new());
+        // Its guard ends here: in the loop's own condition it would live as long as the job runs.
+        let next = || lock(&waiting).pop_front();
+        let work = || -> Result<()> {
+            while let Some(job) = next() {
+                let report = self.run_job(&job)?;
+                lock(&ended).push((job, report));
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..JOBS_COUNT_MAX).map(|_| scope.spawn(work)).collect();
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().expect("a worker does not panic"))
+        })?;
+        let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let failed_count = ended.iter().map(|(_, report)| report.failed.len()).sum::<usize>();
+        let mut sum = TestReport::default();
+        for (job, report) in &mut ended {
+            if failed_count <= RETRIED_COUNT_MAX {
+                self.retry(job, report)?;
+            }
+            sum.add(std::mem::take(report));
+        }
+        Ok(sum)
+    }
+
+    /// Runs a program, again and again with the tests that a process which died has left, until none is.
+    fn run_job(&self, job: &Job) -> Result<TestReport> {
+        let start = now();
+        let mut report = TestReport::default();
+        let mut left: Option<Vec<String>> = None;
+        loop {
+            let tests: Vec<&str> = left.iter().flatten().map(String::as_str).collect();
+            let ran = test_program::run(job, &tests, self.test_time_max)?;
+            // Without any, the next process would come no further.
+            let is_last = ran.is_complete || !job.has_named_tests || ran.ended.is_empty();
+            if !is_last {
+                let tests = left.map_or_else(|| test_program::list(job), Ok)?;
+                left = Some(tests.into_iter().filter(|test| !ran.ended.contains(test)).collect());
+            }
+            report.add(ran.into());
+            if is_last || left.as_ref().is_some_and(Vec::is_empty) {
+                break;
+            }
+        }
+        let counts = format!("{} passed, {} failed", report.passed_count, report.failed.len());
+        say(format_args!("{}: {counts} in {:.1} s", job.name, start.elapsed().as_secs_f64()))?;
+        Ok(report)
+    }
+
+    /// Tries what failed again.
+    fn retry(&self, job: &Job, report: &mut TestReport) -> Result<()> {
+        for tried in 0..self.retries_count {
+            if report.failed.is_empty() {
+                break;
+            }
+            // Nobody unparks this thread.
+            thread::park_timeout(self.retry_delay * 2_u32.pow(tried));
+            if job.has_named_tests && report.failed.iter().all(|failure| failure.test.is_some()) {
+                for failure in std::mem::take(&mut report.failed) {
+                    self.retry_test(job, failure, report)?;
+                }
+            } else {
+                let again = test_program::run(job, &[], self.test_time_max)?;
+                if again.is_passed() {
+                    let flaky = std::mem::take(&mut report.failed);
+                    *report = TestReport { flaky, ..again.into() };
+                }
+            }
         }
         Ok(())
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..JOBS_COUNT_MAX).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
-    })?;
-    Ok(outcome.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn retry_test(&self, job: &Job, failure: Failure, report: &mut TestReport) -> Result<()> {
+        say(format_args!("trying again: {}", failure.name))?;
+        let test: Vec<&str> = failure.test.as_deref().into_iter().collect();
+        let again = test_program::run(job, &test, self.test_time_max)?;
+        if again.is_passed() {
+            report.passed_count += again.passed_count;
+            report.flaky.push(failure);
+        } else {
+            report.failed.push(failure);
+        }
+        Ok(())
+    }
 }
 
-impl Outcome {
+impl Display for Failure {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "FAILED {}\n{}", self.name, self.output)
+    }
+}
+
+impl ProgramRun {
+    fn is_passed(&self) -> bool {
+        self.failed.is_empty() && self.passed_count > 0
+    }
+}
+
+impl From<ProgramRun> for TestReport {
+    fn from(ran: ProgramRun) -> Self {
+        let ProgramRun { passed_count, failed, durations, .. } = ran;
+        Self { passed_count, failed, flaky: Vec::new(), durations }
+    }
+}
+
+impl TestReport {
     fn add(&mut self, other: Self) {
         self.passed_count += other.passed_count;
         self.failed.extend(other.failed);
-        self.took.extend(other.took);
+        self.flaky.extend(other.flaky);
+        self.durations.extend(other.durations);
     }
 
-    fn report(mut self) -> Result<bool> {
-        self.took.sort_by(|(left, _), (right, _)| right.total_cmp(left));
-        say(format_args!("the slowest of {} tests:", self.took.len()))?;
-        for (seconds, test) in self.took.iter().take(SLOWEST_COUNT) {
+    pub(crate) fn is_passed(&self) -> bool {
+        self.failed.is_empty()
+    }
+
+    /// Prints what took longest, what was flaky, and last what failed, `steps` among it: where one looks
+    /// first, and what is kept of long logs. The last line is `N passed, N failed`.
+    pub(crate) fn print(mut self, steps: &[Failure]) -> Result<()> {
+        self.durations.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+        if !self.durations.is_empty() {
+            say(format_args!("the slowest of {} tests:", self.durations.len()))?;
+        }
+        for (seconds, test) in self.durations.iter().take(SLOWEST_COUNT) {
             say(format_args!("{seconds:8.1} s  {test}"))?;
         }
-        // Once more at the end, where one looks first, and which is kept of long logs.
-        for Failure { test, output } in &self.failed {
-            say(format_args!("FAILED {test}\n{output}"))?;
+        for Failure { name, output, .. } in &self.flaky {
+            say(format_args!("FLAKY {name}: it failed once with\n{output}"))?;
         }
-        say(format_args!("{} passed, {} failed", self.passed_count, self.failed.len()))?;
-        Ok(self.failed.is_empty())
+        steps.iter().chain(&self.failed).try_for_each(say)?;
+        let names = |failures: &[Failure]| {
+            failures.iter().map(|failure| failure.name.as_str()).collect::<Vec<_>>().join("; ")
+        };
+        let lists = [("flaky", &self.flaky[..]), ("failed steps", steps), ("failed", &self.failed)];
+        for (what, failures) in lists.into_iter().filter(|(_, failures)| !failures.is_empty()) {
+            say(format_args!("{what}: {}", names(failures)))?;
+        }
+        say(format_args!("{} passed, {} failed", self.passed_count, self.failed.len()))
     }
 }
 
@@ -161,172 +329,6 @@ fn folder_in_memory() -> Result<Option<TempDir>> {
     Ok(Some(folder.tempdir_in(SHARED_MEMORY)?))
 }
 
-fn run_one(mut job: Job) -> Result<Outcome> {
-    let start = now();
-    let child = job.command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn();
-    let mut child = child.with_context(|| format!("cannot start {}", job.name))?;
-    let mut watched = Watched::new(job.name);
-    let ended = watched.follow(&mut child)?;
-    if !ended {
-        child.kill()?;
-    }
-    let status = child.wait()?;
-    watched.end(ended, status.success());
-    let Watched { name, outcome, lines, .. } = watched;
-    if !outcome.failed.is_empty() {
-        lines.iter().try_for_each(say)?;
-    }
-    let counts = format!("{} passed, {} failed", outcome.passed_count, outcome.failed.len());
-    say(format_args!("{name}: {counts} in {:.1} s", start.elapsed().as_secs_f64()))?;
-    Ok(outcome)
-}
-
-/// A job that runs.
-struct Watched {
-    name: String,
-    outcome: Outcome,
-    /// Its tests that have begun and not ended.
-    running: BTreeSet<String>,
-    /// What else it said, the first of it.
-    lines: Vec<String>,
-}
-
-impl Watched {
-    fn new(name: String) -> Self {
-        let (outcome, running) = (Outcome::default(), BTreeSet::new());
-        Self { name, outcome, running, lines: Vec::new() }
-    }
-
-    /// Reads what it says to the end, and returns whether that came, or it fell silent.
-    fn follow(&mut self, child: &mut Child) -> Result<bool> {
-        let stdout = child.stdout.take().context("stdout is piped")?;
-        let lines = lines(stdout);
-        loop {
-            match lines.recv_timeout(JOB_SILENCE_MAX) {
-                Ok(line) => self.hear(&line)?,
-                Err(RecvTimeoutError::Disconnected) => return Ok(true),
-                Err(RecvTimeoutError::Timeout) => return Ok(false),
-            }
-        }
-    }
-
-    fn hear(&mut self, line: &str) -> Result<()> {
-        let Ok(event) = serde_json::from_str::<Value>(line) else {
-            self.outcome.passed_count += passed_count(line).unwrap_or(0);
-            if self.lines.len() < LINES_COUNT_MAX {
-                self.lines.push(line.to_owned());
-            }
-            return Ok(());
-        };
-        let (Some(kind), Some(name)) = (event["event"].as_str(), event["name"].as_str()) else {
-            return Ok(());
-        };
-        let test = format!("{}: {name}", self.name);
-        match kind {
-            "started" => drop(self.running.insert(test)),
-            "ok" | "failed" => {
-                self.running.remove(&test);
-                if let Some(seconds) = event["exec_time"].as_f64() {
-                    self.outcome.took.push((seconds, test.clone()));
-                }
-                if kind == "ok" {
-                    self.outcome.passed_count += 1;
-                } else {
-                    let output = event["stdout"].as_str().unwrap_or_default();
-                    say(format_args!("---- {test} ----\n{output}"))?;
-                    self.outcome.failed.push(Failure::new(test, output));
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, ended: bool, succeeded: bool) {
-        let why = if ended { "did not end" } else { "hung" };
-        let unended = std::mem::take(&mut self.running);
-        let said = self.lines.join("\n");
-        let unended =
-            unended.into_iter().map(|test| Failure::new(format!("{test} ({why})"), &said));
-        self.outcome.failed.extend(unended);
-        if !succeeded && self.outcome.failed.is_empty() {
-            self.outcome.failed.push(Failure::new(format!("{} (ended badly)", self.name), &said));
-        }
-    }
-}
-
-/// Examples in documentation cannot be told to speak JSON: `test result: ok. 2 passed; 0 failed; …`.
-fn passed_count(line: &str) -> Option<usize> {
-    line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse().ok()
-}
-
-/// The lines of a program, as they come; one that says more than is read waits.
-fn lines(stdout: impl Read + Send + 'static) -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
-    thread::spawn(move || {
-        let mut stdout = BufReader::new(stdout);
-        let mut line = Vec::new();
-        while stdout.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-            if sender.send(text).is_err() {
-                return;
-            }
-            line.clear();
-        }
-    });
-    receiver
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shell(name: &str, script: &str) -> Job {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        Job { name: name.to_owned(), command, is_about_disk: false }
-    }
-
-    fn outcome(script: &str) -> Outcome {
-        run_one(shell("job", script)).unwrap()
-    }
-
-    #[test]
-    fn tests_are_counted_and_timed() {
-        let outcome = outcome(
-            r#"echo '{"type":"test","event":"started","name":"a"}'
-               echo '{"type":"test","event":"ok","name":"a","exec_time":1.5}'
-               echo '{"type":"test","event":"ignored","name":"b"}'
-               echo '{"type":"test","event":"failed","name":"c","exec_time":2,"stdout":"why"}'
-               echo 'test result: ok. 2 passed; 0 failed; 0 ignored'
-               echo 'not JSON'; exit 101"#,
-        );
-        assert_eq!(outcome.passed_count, 3);
-        assert_eq!(outcome.failed, [Failure::new("job: c".to_owned(), "why")]);
-        assert_eq!(outcome.took, [(1.5, "job: a".to_owned()), (2.0, "job: c".to_owned())]);
-    }
-
-    #[test]
-    fn a_program_that_dies_fails_and_so_does_what_it_did_not_end() {
-        let badly = Failure::new("job (ended badly)".to_owned(), "why");
-        assert_eq!(outcome("echo why; exit 3").failed, [badly]);
-        let begun = r#"echo '{"event":"started","name":"a"}'; kill -9 $$"#;
-        assert_eq!(outcome(begun).failed, [Failure::new("job: a (did not end)".to_owned(), "")]);
-        assert!(outcome("true").failed.is_empty());
-    }
-
-    #[test]
-    fn two_run_at_one_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let pipe = folder.path().join("pipe");
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        // Each end of a pipe waits until the other is opened.
-        let jobs = [format!("cat {}", pipe.display()), format!("echo x > {}", pipe.display())];
-        let jobs = jobs.iter().map(|script| shell("end", script)).collect();
-        assert!(run_all(jobs).unwrap().failed.is_empty());
-    }
 }

@@ -21,11 +21,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] \
-                     | cargo xtask ci [STEP…] | cargo xtask tidy \
-                     | cargo xtask docs | cargo xtask faults|attacks [--long] [NAME…] \
-                     | cargo xtask fuzz TARGET [--minutes N] | cargo xtask web [--check] \
-                     | cargo xtask browser [NAME…]";
+const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] | cargo xtask tidy \
+                     | cargo xtask ci [--retries N] [STEP…] | cargo xtask docs \
+                     | cargo xtask faults|attacks [--long] [NAME…] \
+                     | cargo xtask fuzz TARGET [--minutes N] \
+                     | cargo xtask web [--check] | cargo xtask browser [--retries N] [NAME…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -33,12 +33,12 @@ fn main() -> ExitCode {
     let outcome = root().and_then(|root| match args.as_slice() {
         ["build"] => build::run(root),
         ["check", since @ ..] if since.len() < 2 => check::run(root, since.first().copied()),
-        ["ci", steps @ ..] => ci::run(root, steps),
+        ["ci", args @ ..] => ci::run(root, args),
         ["docs"] => docs::run(root),
         [suite @ ("attacks" | "faults" | "fuzz"), args @ ..] => suites::run(root, suite, args),
         ["tidy"] => tidy::run(root),
         ["web", args @ ..] => web::run(root, args),
-        ["browser", names @ ..] => web::browser::test(root, names),
+        ["browser", args @ ..] => web::browser::test(root, args),
         ["help" | "--help"] => say(format_args!("{USAGE}\nsteps: {}", ci::names())).map(|()| true),
         _ => anyhow::bail!("{USAGE}\nsteps: {}", ci::names()),
     });

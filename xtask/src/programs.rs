@@ -92,7 +92,7 @@ pub(crate) fn jobs(root: &Path, made: &[Artifact]) -> Vec<Job> {
     let mut documented = cargo(root);
     documented.args(["test", "--locked", "--workspace", "--doc", "--no-fail-fast"]);
     let name = "examples in the documentation".to_owned();
-    jobs.push(Job { name, command: documented, is_about_disk: false });
+    jobs.push(Job { name, command: documented, is_about_disk: false, has_named_tests: false });
     jobs
 }
 
@@ -111,6 +111,6 @@ impl Artifact {
         // Hundreds of the processes that they start are Node with the same megabytes of script.
         command.env("NODE_COMPILE_CACHE", root.join("target/tmp/node"));
         let is_about_disk = ABOUT_DISK.contains(&package.as_ref());
-        Job { name, command, is_about_disk }
+        Job { name, command, is_about_disk, has_named_tests: true }
     }
 }

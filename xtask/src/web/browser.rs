@@ -1,4 +1,4 @@
-//! `cargo xtask browser [NAME…]`: the tests in `web/tests`, most of them in Chromium, on the binary
+//! `cargo xtask browser [--retries N] [NAME…]`: the tests in `web/tests`, most of them in Chromium, on the binary
 //! with its site.
 //!
 //! Each `NAME.test.ts`, at any depth, becomes a module in `target/web/tests`, which Node's own test runner runs.
@@ -22,8 +22,12 @@ use crate::programs;
 const EXTERNAL: &[&str] = &["@sqlite.org/sqlite-wasm", "axe-core", "playwright-core"];
 
 /// Runs the named tests; all of them if none is named.
-pub(crate) fn test(root: &Path, names: &[&str]) -> Result<bool> {
-    jobs::run(jobs(root, names)?)
+pub(crate) fn test(root: &Path, args: &[&str]) -> Result<bool> {
+    let (names, retries_count) = jobs::retries(args)?;
+    let report = jobs::run(jobs(root, names)?, retries_count)?;
+    let is_passed = report.is_passed();
+    report.print(&[])?;
+    Ok(is_passed)
 }
 
 /// A program for each file: it starts servers and a browser of its own.
@@ -41,7 +45,7 @@ pub(crate) fn jobs(root: &Path, names: &[&str]) -> Result<Vec<Job>> {
         node.arg("--test-reporter").arg(&reporter).arg("--test").arg(module);
         node.current_dir(root).env("WARREN_BINARY", warren);
         node.env("PLAYWRIGHT_BROWSERS_PATH", root.join("target/actual/browsers"));
-        Job { name, command: node, is_about_disk: false }
+        Job { name, command: node, is_about_disk: false, has_named_tests: false }
     };
     Ok(modules.into_iter().map(job).collect())
 }
