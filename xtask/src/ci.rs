@@ -52,8 +52,8 @@ const CHECK_ALONE: &str = "--check-alone";
 /// Lines of a check's output that are kept for the end.
 const CHECK_LINES_MAX: usize = 2_000;
 
-/// What a line begins with that reports an error: of the compiler, npm, `cargo fmt` and this program.
-const ERROR_STARTS: &[&str] = &["error", "npm error", "Diff in", "xtask:"];
+/// What a line begins with that reports an error: of the compiler, tests, npm, `cargo fmt` and this program.
+const ERROR_STARTS: &[&str] = &["error", "failures:", "npm error", "Diff in", "xtask:"];
 
 /// What it has after the place in a file: of TypeScript and the linker.
 const ERROR_AFTER_PLACE: &str = ": error";

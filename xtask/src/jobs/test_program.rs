@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Failure, Job};
 use crate::{now, say};
@@ -63,7 +63,7 @@ pub(super) fn run(job: &Job, tests: &[&str], test_time_max: Duration) -> Result<
 /// Kills the programs that run when this process is told to end: in groups of their own, they do not
 /// receive what a terminal sends.
 pub(super) fn end_with_signals() -> Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             lock(&GROUPS).iter().for_each(|group| kill(*group));
