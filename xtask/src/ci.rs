@@ -8,7 +8,6 @@
 //!   tests, and the tests' closing line: the end of a log is enough to know why a run failed.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -108,16 +107,12 @@ fn run_apart(root: &Path, name: &str) -> Result<(bool, Vec<String>)> {
     // It has the writing end: as long as that is open here, too, the output does not end.
     drop(command);
     let mut lines = VecDeque::new();
-    let mut output = BufReader::new(output);
-    let mut line = Vec::new();
-    while output.read_until(b'\n', &mut line)? > 0 {
-        let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-        say(&text)?;
+    for line in jobs::lines(output) {
+        say(&line)?;
         if lines.len() == CHECK_LINES_MAX {
             lines.pop_front();
         }
-        lines.push_back(text);
-        line.clear();
+        lines.push_back(line);
     }
     Ok((child.wait()?.success(), lines.into()))
 }

@@ -19,9 +19,11 @@ mod tests;
 use std::collections::VecDeque;
 use std::fmt::{self, Display, Formatter};
 use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -58,6 +60,9 @@ const LONG: &[&str] = &[
     "web bundlers",
     "web plan-large",
 ];
+
+/// Lines of a program that wait to be read, and those that are kept.
+const LINES_COUNT_MAX: usize = 10_000;
 
 /// How many of the slowest tests are named in the end.
 const SLOWEST_COUNT: usize = 30;
@@ -329,6 +334,23 @@ fn folder_in_memory() -> Result<Option<TempDir>> {
     Ok(Some(folder.tempdir_in(SHARED_MEMORY)?))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+/// The lines of a program, as they come; one that prints more than is read waits.
+pub(crate) fn lines(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
+    thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if sender.send(text).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    receiver
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,11 +7,10 @@
 //!   that ran next to it have no result, so that they can run again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,16 +19,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{Failure, Job};
+use super::{Failure, Job, LINES_COUNT_MAX, lines, lock};
 use crate::{now, say};
-
-/// Lines of a program that wait to be read, and those that are kept.
-const LINES_COUNT_MAX: usize = 10_000;
 
 /// How often to look whether a test has run for too long.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long the output of a program that has ended may stay open, by something that it left running.
+/// How long the output of a program that has ended may be open and silent: something that it left running has it.
 const OUTPUT_OPEN_MAX: Duration = Duration::from_secs(5);
 
 /// The process groups of the programs that run now.
@@ -117,7 +113,6 @@ impl<'a> Watcher<'a> {
     fn watch(&mut self, mut child: Child, group: &ProcessGroup, limit: Duration) -> Result<()> {
         let lines = lines(child.stdout.take().context("stdout is piped")?);
         let mut heard = now();
-        let mut exited = None;
         let is_killed = loop {
             match lines.recv_timeout(WATCH_INTERVAL) {
                 Ok(line) => {
@@ -125,13 +120,12 @@ impl<'a> Watcher<'a> {
                     self.read(line)?;
                 }
                 Err(RecvTimeoutError::Disconnected) => break false,
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if exited.is_none() && child.try_wait()?.is_some() {
-                exited = Some(now());
-            }
-            if exited.is_some_and(|exited| exited.elapsed() > OUTPUT_OPEN_MAX) {
-                break false;
+                // Only where nothing is left to read: else results would be lost.
+                Err(RecvTimeoutError::Timeout) => {
+                    if heard.elapsed() > OUTPUT_OPEN_MAX && child.try_wait()?.is_some() {
+                        break false;
+                    }
+                }
             }
             let began = self.running.values().min().copied().unwrap_or(heard);
             if began.elapsed() > limit {
@@ -243,25 +237,4 @@ pub(super) fn list(job: &Job) -> Result<Vec<String>> {
 /// What examples in documentation print, which have no JSON: `test result: ok. 2 passed; 0 failed; …`.
 fn passed_count(line: &str) -> Option<usize> {
     line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse().ok()
-}
-
-/// The lines of a program, as they come; one that prints more than is read waits.
-fn lines(stdout: impl Read + Send + 'static) -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
-    thread::spawn(move || {
-        let mut stdout = BufReader::new(stdout);
-        let mut line = Vec::new();
-        while stdout.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-            if sender.send(text).is_err() {
-                return;
-            }
-            line.clear();
-        }
-    });
-    receiver
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

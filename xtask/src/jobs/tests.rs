@@ -171,6 +171,13 @@ fn what_a_dead_program_had_not_begun_runs_in_another() {
 }
 
 #[test]
+fn what_is_printed_after_a_program_has_ended_is_read() {
+    let late = r#"(for i in 1 2 3 4 5 6 7; do sleep 1; echo $i; done
+                   echo '{"event":"ok","name":"a"}') &"#;
+    assert_eq!(report(late).passed_count, 1);
+}
+
+#[test]
 fn what_is_left_running_does_not_hold_up_the_run() {
     let started = now();
     let left = r#"echo '{"event":"ok","name":"a"}'; sleep 1000 &"#;

@@ -114,15 +114,15 @@ const CALLS: &[(&str, &str)] = &[
     ("GET", "/v1/sync/full"),
 ];
 
-/// A server with open registration, which schemathesis asks, and a device that syncs with it.
-struct Asked {
+/// A server with open registration that schemathesis tests, and a device that syncs with it.
+struct TestedServer {
     place: Place,
     server: Server,
     device: String,
     seed: u64,
 }
 
-impl Asked {
+impl TestedServer {
     fn start() -> Self {
         let place = Place::new();
         let admin = place.write("admin.txt", ADMIN);
@@ -157,48 +157,48 @@ impl Asked {
 
 #[test]
 fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
-    let asked = Asked::start();
-    let before = successes(&asked.server, CALLS);
+    let tested = TestedServer::start();
+    let before = successes(&tested.server, CALLS);
     let except = ["--exclude-name", REVOKE, "--exclude-name", LISTEN];
     let except = [&except[..], &["--exclude-path-regex", ADMIN_CALLS]].concat();
-    let report = asked.run(&except, &token(&asked.device));
+    let report = tested.run(&except, &token(&tested.device));
     assert_eq!(report["operations"]["tested"], 14, "{report}");
     let generated = report["test_cases"]["generated"].as_u64().unwrap();
     assert!(generated > 300, "{generated}");
-    // It was let in, everywhere; and the device that asked is well.
-    let after = successes(&asked.server, CALLS);
+    // It was let in, everywhere; and the device that tested is well.
+    let after = successes(&tested.server, CALLS);
     for (call, (before, after)) in CALLS.iter().zip(before.iter().zip(&after)) {
-        assert!(after > before, "{call:?}: {before} and {after}, seed {}", asked.seed);
+        assert!(after > before, "{call:?}: {before} and {after}, seed {}", tested.seed);
     }
-    sync(&asked.device);
-    asked.server.stop();
+    sync(&tested.device);
+    tested.server.stop();
 }
 
 #[test]
 fn schemathesis_revokes_no_device_of_somebody_else() {
-    let asked = Asked::start();
-    let revoked = asked.place.chinook("b.db");
+    let tested = TestedServer::start();
+    let revoked = tested.place.chinook("b.db");
     track_all(&revoked);
-    asked.place.sign_in("sync", &revoked, &asked.server.address);
-    let report = asked.run(&["--include-name", REVOKE], &token(&revoked));
+    tested.place.sign_in("sync", &revoked, &tested.server.address);
+    let report = tested.run(&["--include-name", REVOKE], &token(&revoked));
     assert_eq!(report["operations"]["tested"], 1, "{report}");
-    successes(&asked.server, &[]);
-    sync(&asked.device);
-    asked.server.stop();
+    successes(&tested.server, &[]);
+    sync(&tested.device);
+    tested.server.stop();
 }
 
 #[test]
 fn schemathesis_finds_no_error_in_what_operators_ask() {
-    let asked = Asked::start();
-    let report = asked.run(&["--include-path-regex", ADMIN_CALLS], ADMIN);
+    let tested = TestedServer::start();
+    let report = tested.run(&["--include-path-regex", ADMIN_CALLS], ADMIN);
     assert_eq!(report["operations"]["tested"], 4, "{report}");
     for call in [("GET", "overview"), ("GET", "accounts"), ("POST", "maintenance")] {
         let (method, path) = (call.0, format!("/v1/admin/{}", call.1));
-        let count = successes(&asked.server, &[(method, &path)])[0];
-        assert!(count > 0, "{call:?}, seed {}", asked.seed);
+        let count = successes(&tested.server, &[(method, &path)])[0];
+        assert!(count > 0, "{call:?}, seed {}", tested.seed);
     }
-    sync(&asked.device);
-    asked.server.stop();
+    sync(&tested.device);
+    tested.server.stop();
 }
 
 /// How many calls the server has answered with success, by method and route, as it counts them
