@@ -159,7 +159,7 @@ test("a broken address opens the first screen, and links in a note are followed"
   const { page } = plan;
   await expect(page.getByTestId("view-title")).toHaveText("Today");
   await plan.add("Read");
-  await plan.item("Read").getByRole("button").click();
+  await plan.openItem("Read");
   await page.getByLabel("Note").fill("the article (https://example.org/a?b=1).");
   await page.getByLabel("Note").blur();
   const link = page.getByTestId("note-links").getByRole("link", { name: "example.org/a?b=1" });

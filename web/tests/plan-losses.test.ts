@@ -107,7 +107,7 @@ test("what was deleted is put back: without an account, and from another device"
   const plan = await openPlan(device);
   await plan.addList("Garden");
   await plan.add("Roses");
-  await plan.item("Roses").getByRole("button").click();
+  await plan.openItem("Roses");
   const panel = plan.page.getByTestId("item-panel");
   await panel.getByLabel("Note").fill("red ones");
   await panel.getByRole("button", { name: "Close item" }).click();

@@ -43,7 +43,7 @@ test("without an account: items, lists, search, keys, undo; kept over a reload",
   await eventually(async () => assert.deepEqual(await plan.titles(), ["Third", "First"]));
 
   // A note and a due date, found by the search, which looks through all lists.
-  await plan.item("Third").getByRole("button").click();
+  await plan.openItem("Third");
   await page.getByLabel("Note").fill("a rare word");
   await page.getByRole("button", { name: "Tomorrow" }).click();
   await page.getByLabel("Close item").click();

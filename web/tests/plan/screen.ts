@@ -1,7 +1,8 @@
 /**
  * The Plan app as its tests see it: what a user can find on the screen, by its name.
  */
-import { expect } from "./expect.js";
+import assert from "node:assert/strict";
+import { eventually, expect } from "./expect.js";
 import type { Locator, Page } from "playwright-core";
 import { PASSWORD, type Device } from "../harness.js";
 
@@ -12,6 +13,8 @@ export interface Plan {
   readonly items: Locator;
   /** The row of an item. */
   item(title: string): Locator;
+  /** Opens an item and waits for the cursor in its title: what is typed before may land there. */
+  openItem(title: string): Promise<void>;
   add(title: string): Promise<void>;
   addList(name: string): Promise<void>;
   goTo(name: string): Promise<void>;
@@ -57,6 +60,12 @@ export async function planOn(page: Page): Promise<Plan> {
     toast: page.getByTestId("toast"),
     items: page.getByTestId("item"),
     item: (title) => page.getByTestId("item").filter({ hasText: title }),
+    openItem: async (title) => {
+      await plan.item(title).getByRole("button").click();
+      await eventually(async () => {
+        assert.equal(await page.evaluate(() => document.activeElement?.id), "panel-title");
+      });
+    },
     add: async (title) => {
       await page.getByLabel("Add an item", { exact: true }).fill(title);
       await page.keyboard.press("Enter");
