@@ -3,13 +3,19 @@
 //! # Invariants
 //! - A process that this user may not look into is counted, not passed over: who says that nobody
 //!   has the file open must have been able to see everybody.
+//! - A child that this process is just starting is no user: it has every file of this process open
+//!   until its own program runs.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::process;
+use std::time::Duration;
 
 use serde::Serialize;
+
+use crate::clock::pause;
 
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +30,10 @@ pub struct Process {
 
 /// Command lines are shown up to here.
 const COMMAND_CHARACTERS_MAX: usize = 80;
+/// How often a child is looked at again that has not started its program yet.
+const START_LOOKS_COUNT_MAX: usize = 2_000;
+/// The time between two of these looks.
+const START_LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Process {
     pub(crate) fn of(pid: i32) -> Self {
@@ -71,10 +81,10 @@ pub(crate) fn users(file: &Path) -> Users {
     let mut users = Users::default();
     let (Ok(metadata), Some(name)) = (fs::metadata(file), file.file_name()) else { return users };
     let Ok(entries) = fs::read_dir("/proc") else { return users };
-    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let own = i32::try_from(process::id()).unwrap_or(0);
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     for pid in pids.filter(|pid: &i32| *pid != own) {
-        match has_open(pid, name, (metadata.dev(), metadata.ino())) {
+        match keeps_open(pid, name, (metadata.dev(), metadata.ino())) {
             Some(true) => {
                 let process = Process::of(pid);
                 users.deleted_wals.extend(deleted_wal(&process, file));
@@ -96,6 +106,34 @@ fn deleted_wal(process: &Process, file: &Path) -> Option<DeletedWal> {
     let found = descriptors.flatten().find(is_it)?;
     let descriptor = found.file_name().to_str()?.parse().ok()?;
     Some(DeletedWal { process: process.clone(), descriptor })
+}
+
+/// As [`has_open`], once a child that has not started its program yet has done so.
+fn keeps_open(pid: i32, name: &OsStr, file: (u64, u64)) -> Option<bool> {
+    let mut is_open = has_open(pid, name, file);
+    for _ in 0..START_LOOKS_COUNT_MAX {
+        if is_open != Some(true) {
+            break;
+        }
+        let is_starting = is_starting(pid);
+        // Looked at after that: what a running program has open, it opened itself.
+        is_open = has_open(pid, name, file);
+        if !is_starting {
+            break;
+        }
+        pause(START_LOOK_INTERVAL);
+    }
+    is_open
+}
+
+/// A child of this process that still runs this process's program: between fork and exec.
+fn is_starting(pid: i32) -> bool {
+    // "PID (NAME) STATE PARENT …"; the name may have parentheses.
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let parent = fields.split_ascii_whitespace().nth(1).and_then(|parent| parent.parse().ok());
+    let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    parent == Some(process::id()) && program(pid.unsigned_abs()) == program(process::id())
 }
 
 /// `None` if it cannot be seen. A process that has just ended has nothing open.

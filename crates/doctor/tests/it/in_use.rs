@@ -1,15 +1,20 @@
 //! Files that other processes have open, and what they keep each other from.
 
-use std::fs;
+use std::fs::{self, File};
 use std::process::Command;
+use std::thread;
 
-use doctor::Severity;
+use doctor::{Severity, holders};
 
 use crate::bed::{Bed, Shell, codes, mend, report, the};
 
 /// 20 MB in a table `t`.
 const ROWS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
      INSERT INTO t SELECT printf('%01000d', i) FROM n;";
+/// So many are started one after the other.
+const CHILDREN: usize = 20;
+/// Looked through for the program of each, which takes some milliseconds.
+const FOLDERS: usize = 60_000;
 
 #[test]
 fn who_keeps_the_write_lock_is_named() {
@@ -182,4 +187,23 @@ fn a_rollback_journal_is_named_by_how_many_use_it() {
     drop(two);
     one.run("PRAGMA journal_mode = WAL; SELECT * FROM t;");
     assert_eq!(modes(), [false, false]);
+}
+
+#[test]
+fn a_child_that_is_just_being_started_is_not_a_holder() {
+    let bed = Bed::new();
+    let path = bed.make("open.db", "CREATE TABLE t (x)");
+    // A child has this open, too, until its program runs, and it looks for that in every folder.
+    let open = File::open(&path).unwrap();
+    let folders = "x:".repeat(FOLDERS) + "/usr/bin:/bin";
+    thread::scope(|scope| {
+        let start = || Command::new("true").env("PATH", &folders).status().unwrap();
+        let children = scope.spawn(move || (0..CHILDREN).all(|_| start().success()));
+        while !children.is_finished() {
+            let found = holders(&path);
+            assert!(found.is_empty(), "{found:?}");
+        }
+        assert!(children.join().unwrap());
+    });
+    drop(open);
 }
