@@ -115,6 +115,34 @@ async function meetApart(one: Page, two: Page, names: readonly [string, string])
   await until(one, async () => (await db.conflicts()).length === 1);
 }
 
+test("what is written to a table after it was rebuilt or got a column is synced", async () => {
+  const login = await here.server.account("moving");
+  const [one, two] = [await signedIn(login, "one"), await signedIn(login, "two")];
+  await add(one, "1", "one");
+  await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
+
+  await one.evaluate(async () => {
+    await db.sql`CREATE TABLE rebuilt (id TEXT PRIMARY KEY, name TEXT, note TEXT)`;
+    await db.sql`INSERT INTO rebuilt SELECT id, name, NULL FROM item`;
+    await db.sql`DROP TABLE item`;
+    await db.sql`ALTER TABLE rebuilt RENAME TO item`;
+    await db.sql`UPDATE item SET name = 'of the new table' WHERE id = '1'`;
+  });
+  await until(two, async () => {
+    const rows = await db.sql`SELECT 1 FROM item WHERE name = 'of the new table'`;
+    return rows.length === 1;
+  });
+
+  await two.evaluate(async () => {
+    await db.sql`ALTER TABLE item ADD COLUMN note TEXT`;
+    await db.sql`UPDATE item SET note = 'of the new column' WHERE id = '1'`;
+  });
+  await until(one, async () => {
+    const rows = await db.sql`SELECT 1 FROM item WHERE note = 'of the new column'`;
+    return rows.length === 1;
+  });
+});
+
 test("edits that are lost are listed, one is put back, and one let be", async () => {
   const login = await here.server.account("conflicts");
   const one = await signedIn(login, "one");

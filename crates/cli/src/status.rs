@@ -57,6 +57,11 @@ pub(crate) fn describe(status: &Status, output: Output) {
     }
     let (noted, unsent) = (status.noted, status.unsent);
     output.line(format_args!("changes since the last sync: {noted}; unsent messages: {unsent}"));
+    for table in &status.uncaptured {
+        output.line(format_args!(
+            "{table}: its schema has changed; the next sync looks for what was written since"
+        ));
+    }
     if status.sealed {
         output.line(format_args!("encrypted end to end (`warren phrase` shows the phrase)"));
     }

@@ -86,6 +86,12 @@ pub(crate) fn has_foreign_triggers(db: &Connection, table: &Table) -> Result<boo
     Ok(db.prepare_cached(sql)?.query_row([&table.name], |row| row.get(0))?)
 }
 
+/// The outbox's columns for the key of a table.
+pub(crate) fn outbox_places(table: &Table) -> String {
+    let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
+    places.join(",")
+}
+
 /// The outbox has a column for each column of the widest key.
 fn widen_outbox(db: &Connection, key_length: usize) -> Result<()> {
     let sql = "SELECT count(*) FROM pragma_table_info('warren_outbox') WHERE name LIKE 'k%'";
@@ -149,9 +155,8 @@ fn same<'a>(columns: impl Iterator<Item = &'a String>) -> String {
 /// One outbox row for the row that `row` (`new` or `old`) names. Where SQLite lets a primary key be
 /// NULL, such a row has no name, and stays on this device.
 fn note(table: &Table, changed: &str, row: &str) -> String {
-    let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
     let key: Vec<_> = table.key.iter().map(|column| format!("{row}.{}", quote(column))).collect();
-    let (places, key, id) = (places.join(","), key.join(","), table.id);
+    let (places, key, id) = (outbox_places(table), key.join(","), table.id);
     let values = format!("{NOW_MS},{id},{changed},{key}");
     let values = if table.nullable.is_empty() {
         format!("VALUES ({values})")
@@ -163,7 +168,6 @@ fn note(table: &Table, changed: &str, row: &str) -> String {
 
 /// One outbox row for each other row that shares a UNIQUE value with the new one.
 fn note_collisions(table: &Table) -> String {
-    let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
     let key: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
     let same = |unique: &Unique| {
         let columns = unique.columns.iter().map(|column| format!("{0} = new.{0}", quote(column)));
@@ -174,7 +178,7 @@ fn note_collisions(table: &Table) -> String {
     let collides: Vec<_> = table.uniques.iter().map(same).collect();
     format!(
         "INSERT INTO warren_outbox (at,table_id,changed,{}) SELECT {NOW_MS},{},'?',{} FROM {} WHERE ({}) AND {}; ",
-        places.join(","),
+        outbox_places(table),
         table.id,
         key.join(","),
         quote(&table.name),

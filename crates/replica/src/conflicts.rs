@@ -24,7 +24,7 @@ use crate::stamp::{self, Now};
 use crate::state::{self, Names, RowId};
 use crate::table::{Table, quote};
 use crate::value::{Bound, literal, literals};
-use crate::{parts, track, unseen};
+use crate::{parts, schema_change, unseen};
 
 /// An edit that is not shown, and that the author of what is shown did not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Replica {
     pub fn restore(&self, id: &str, now_ms: u64) -> Result<Conflict> {
         // It is a user's write, so the table's rules are the user's.
         self.transaction_under(Rules { triggers: false, foreign_keys: true }, |db| {
-            track::follow_schema(db, now_ms)?;
+            schema_change::follow_schema(db, now_ms)?;
             let found = pick(find(db)?, id)?;
             set_triggers(db, true)?;
             let written = write(db, &found);
@@ -96,7 +96,7 @@ impl Replica {
     /// A message says that somebody has seen the edit and keeps what is shown.
     pub fn dismiss(&self, id: &str, now_ms: u64) -> Result<Conflict> {
         self.transaction(|db| {
-            track::follow_schema(db, now_ms)?;
+            schema_change::follow_schema(db, now_ms)?;
             let now = Now { device_ms: now_ms, offset_ms: 0 };
             stamp::stamp(db, &Table::all(db)?, now)?;
             let found = pick(find(db)?, id)?;

@@ -9,11 +9,11 @@ use rusqlite::Connection;
 use crate::devices::Devices;
 use crate::error::Result;
 use crate::replica::Replica;
+use crate::schema_change;
 use crate::show::{self, Values};
 use crate::stamp::{self, Now};
 use crate::state::{self, Names, RowId};
 use crate::table::Table;
-use crate::track;
 use crate::value::{literal, literals};
 
 /// A row that was deleted, and is not there again.
@@ -54,7 +54,7 @@ impl Replica {
 }
 
 fn record(db: &Connection, now_ms: u64) -> Result<()> {
-    track::follow_schema(db, now_ms)?;
+    schema_change::follow_schema(db, now_ms)?;
     stamp::stamp(db, &Table::all(db)?, Now { device_ms: now_ms, offset_ms: 0 })?;
     Ok(())
 }

@@ -6,11 +6,11 @@ use crdt::{Fingerprint, Node};
 use protocol::{Client, ClientList};
 use rusqlite::Connection;
 
-use crate::capture;
 use crate::error::Result;
 use crate::log;
 use crate::meta::{self, Key};
 use crate::replica::Replica;
+use crate::{capture, schema_change};
 
 impl Replica {
     /// Remembers what people call the devices that stamp changes: `warren_device`. Devices that are
@@ -47,6 +47,12 @@ impl Replica {
     /// Changes that the server has yet to get: messages, and what the triggers have noted.
     pub fn to_send(&self) -> Result<u64> {
         to_send(&self.db)
+    }
+
+    /// Whether a sync may find something to send: changes that are noted, or tables to which not
+    /// every change is.
+    pub fn may_have_changed(&self) -> Result<bool> {
+        Ok(self.to_send()? > 0 || !schema_change::uncaptured_tables(&self.db)?.is_empty())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::stamp::{self, Now, SeenCell};
 use crate::state::RowId;
 use crate::table::{Table, quote};
 use crate::value::Bound;
-use crate::{obstacle, parts, track};
+use crate::{obstacle, parts, schema_change};
 
 /// A new value for one cell, and the value that its author saw there.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl Replica {
     pub fn edit(&self, edit: &CellEdit<'_>, now_ms: u64) -> Result<EditOutcome> {
         // It is a user's write, so the table's rules are the user's.
         self.transaction_under(Rules { triggers: false, foreign_keys: true }, |db| {
-            track::follow_schema(db, now_ms)?;
+            schema_change::follow_schema(db, now_ms)?;
             let now = Now { device_ms: now_ms, offset_ms: 0 };
             let tables = Table::all(db)?;
             // Whatever was written before has a message of its own, which this edit can name.

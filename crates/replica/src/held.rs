@@ -8,11 +8,11 @@ use crate::error::{Error, Result};
 use crate::exception::{self, Kind};
 use crate::replica::Replica;
 use crate::rules::{Rules, set_triggers};
+use crate::schema_change;
 use crate::show::{self, Placed, Values};
 use crate::stamp::{self, Now};
 use crate::state::{self, Names, RowId};
 use crate::table::Table;
-use crate::track;
 use crate::value::{literal, literals};
 
 /// A row that is held back.
@@ -52,7 +52,7 @@ impl Replica {
     pub fn give(&self, id: &str, column: &str, value: &str, now_ms: u64) -> Result<HeldRow> {
         // It is a user's write, so the table's rules are the user's.
         self.transaction_under(Rules { triggers: false, foreign_keys: true }, |db| {
-            track::follow_schema(db, now_ms)?;
+            schema_change::follow_schema(db, now_ms)?;
             let found = pick(find(db)?, id)?;
             set_triggers(db, true)?;
             let shown = show_with(db, &found, column, value);
@@ -67,7 +67,7 @@ impl Replica {
     /// Deletes a row that is held back, on all devices. `id` may be shortened.
     pub fn let_go(&self, id: &str, now_ms: u64) -> Result<HeldRow> {
         self.transaction(|db| {
-            track::follow_schema(db, now_ms)?;
+            schema_change::follow_schema(db, now_ms)?;
             let now = Now { device_ms: now_ms, offset_ms: 0 };
             stamp::stamp(db, &Table::all(db)?, now)?;
             let found = pick(find(db)?, id)?;

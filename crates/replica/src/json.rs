@@ -32,6 +32,7 @@ impl Status {
             "bytes": self.bytes,
             "unsent": self.unsent,
             "noted": self.noted,
+            "uncaptured": self.uncaptured,
             "refused": self.refused,
             "sealed": self.sealed,
             "exceptions": exceptions.collect::<Vec<_>>(),

@@ -27,7 +27,8 @@ impl Receipt {
         let to_send = status.unsent + status.noted;
         let cursor = status.remote.as_ref().map_or(0, |remote| remote.cursor);
         let to_fetch = list.cursor.saturating_sub(cursor);
-        let equal = server == Some(status.fingerprint) && to_send == 0;
+        let is_captured = status.uncaptured.is_empty();
+        let equal = server == Some(status.fingerprint) && to_send == 0 && is_captured;
         Self { held, known: held + to_send, to_send, to_fetch, equal }
     }
 }

@@ -12,7 +12,7 @@ use crate::rules::Rules;
 use crate::stamp::{self, Now};
 use crate::table::{self, Table};
 use crate::track::{self, Tracked};
-use crate::{capture, identity, log};
+use crate::{capture, identity, log, schema_change};
 
 /// How long to wait for another program's lock on the file.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -232,8 +232,9 @@ impl Replica {
         self.transaction(|db| {
             let mut readable = Vec::new();
             for table in Table::all(db)? {
-                if track::what_went_away(db, &table)?.is_none() {
-                    readable.push(table);
+                if schema_change::what_went_away(db, &table)?.is_none() {
+                    schema_change::follow_table(db, &table, now_ms)?;
+                    readable.push(track::find(db, table.id)?);
                 }
             }
             stamp::stamp(db, &readable, Now { device_ms: now_ms, offset_ms: 0 })?;

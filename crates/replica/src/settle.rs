@@ -230,10 +230,9 @@ impl<'a> Settler<'a> {
     /// us): they get their state's values back.
     fn undo_trigger_effects(&mut self) -> Result<()> {
         for table in self.tables {
-            let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
             let sql = format!(
                 "SELECT DISTINCT {} FROM warren_outbox WHERE table_id = ?1",
-                places.join(", ")
+                capture::outbox_places(table)
             );
             let mut statement = self.db.prepare(&sql)?;
             let keys = statement.query_map([table.id], |row| read(row, 0, table.key.len()))?;

@@ -62,6 +62,20 @@ pub(crate) fn unsettle(db: &Connection, id: &RowId, remote: bool) -> Result<()> 
     Ok(())
 }
 
+/// Notes that what the table has of the row is what its state says.
+pub(crate) fn note_shown(db: &Connection, id: &RowId) -> Result<()> {
+    let sql = "UPDATE warren_unsettled SET remote = 0 WHERE table_id = ?1 AND key = ?2";
+    db.prepare_cached(sql)?.execute((id.table, &id.key))?;
+    Ok(())
+}
+
+/// Whether the row waits to be shown: what the table has of it may be older than its state.
+pub(crate) fn waits(db: &Connection, id: &RowId) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_unsettled
+                              WHERE table_id = ?1 AND key = ?2 AND remote)";
+    Ok(db.prepare_cached(sql)?.query_row((id.table, &id.key), |row| row.get(0))?)
+}
+
 /// Replaces a message's timestamp in the state of the row that the message changed.
 pub(crate) fn rename(
     db: &Connection,

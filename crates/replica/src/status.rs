@@ -9,9 +9,9 @@ use crate::meta::{self, Key};
 use crate::obstacle::{self, Obstacle};
 use crate::phrase;
 use crate::replica::Replica;
+use crate::schema_change;
 use crate::state::RowId;
 use crate::table::{Declared, Table, quote};
-use crate::track;
 use crate::value::literals;
 
 /// A replica's state, without asking the server.
@@ -33,6 +33,9 @@ pub struct Status {
     pub sealed: bool,
     /// Changes that the triggers noted since the last sync.
     pub noted: u64,
+    /// Tables that were rebuilt or got columns since the last sync: what was written to them is not
+    /// all noted, and the next sync looks for it.
+    pub uncaptured: Vec<String>,
     /// The server, if the file knows one.
     pub remote: Option<Remote>,
     /// Rows that are kept or held (`docs/formats/2-message.md`).
@@ -96,7 +99,7 @@ impl Replica {
         for table in Table::all(db)? {
             // One that lost only a column can be counted.
             if Declared::read(db, &table.name)?.is_none()
-                && let Some(what) = track::what_went_away(db, &table)?
+                && let Some(what) = schema_change::what_went_away(db, &table)?
             {
                 return Err(Error::SchemaChanged { table: table.name, what });
             }
@@ -112,6 +115,7 @@ impl Replica {
             refused: log::refused_count(db)?,
             sealed: phrase::load(db)?.is_some(),
             noted: capture::noted_count(db)?,
+            uncaptured: schema_change::uncaptured_tables(db)?,
             remote: self.remote()?,
             exceptions: self.exceptions()?,
             obstacles: obstacle::all(db)?,

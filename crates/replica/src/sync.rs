@@ -22,7 +22,9 @@ use crate::report::{Discrepancy, Report};
 use crate::stamp::{self, Now};
 use crate::table::Table;
 use crate::transport::{AsyncTransport, Pull};
-use crate::{adopt, conflicts, erasure, exception, form, merge, obstacle, renumber, settle, track};
+use crate::{
+    adopt, conflicts, erasure, exception, form, merge, obstacle, renumber, schema_change, settle,
+};
 
 /// Messages of a page at most; the bytes bound is the protocol's.
 const PAGE_COUNT_MAX: usize = 10_000;
@@ -62,7 +64,7 @@ impl Replica {
         options: SyncOptions<'_>,
     ) -> Result<Report> {
         let at_ms = (options.now_ms)();
-        self.transaction(|db| track::follow_schema(db, at_ms))?;
+        self.transaction(|db| schema_change::follow_schema(db, at_ms))?;
         let mut report = Report::default();
         self.enrol_copy(transport, &mut report).await?;
         let token = meta::get::<String>(&self.db, Key::Token)?.ok_or(Error::NoServer)?;
@@ -283,6 +285,8 @@ impl Session<'_, '_> {
         self.replica.transaction(|db| {
             meta::set(db, Key::ClockOff, off_ms)?;
             form::check(db)?;
+            // A program may have rebuilt a table while the network was waited for.
+            schema_change::follow_schema(db, now.device_ms)?;
             stamp::stamp(db, &Table::all(db)?, now)?;
             report.renumbered.extend(renumber::renumber(db, &Table::all(db)?)?);
             let merged = merge::merge(db, |done| progress(Progress::Applied(done)))?;
@@ -296,7 +300,7 @@ impl Session<'_, '_> {
                     .left_out
                     .extend(told.map(|one| format!("{} {}", kind(one.is_view), one.name)));
                 report.obstacles = adopted.obstacles;
-                track::follow_schema(db, now.device_ms)?;
+                schema_change::follow_schema(db, now.device_ms)?;
             }
             let tables = Table::all(db)?;
             report.obstacles.extend(obstacle::other_keys(db, &tables)?);

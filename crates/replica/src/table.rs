@@ -23,6 +23,13 @@ pub(crate) struct DeclaredColumn {
     pub(crate) key_place: i64,
 }
 
+impl DeclaredColumn {
+    /// What a row holds that was added without a value, in SQL.
+    pub(crate) fn default_expression(&self) -> &str {
+        self.default.as_deref().unwrap_or("NULL")
+    }
+}
+
 /// A table as SQLite declares it; generated columns are left out: every device computes its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared {

@@ -1,20 +1,21 @@
-//! Tracking: what begins and ends it, and what keeps it right when the schema changes.
+//! Tracking: what begins and ends it.
 //!
 //! # Invariants
 //! - Rows that were there before lose to every tracked change: they are stamped as the baseline.
 //! - Untracking everything leaves no trace: the user's schema is as it was.
-//! - A column that went away stops the sync with an error; nothing is guessed from names.
+//!
+//! # Not here
+//! - What keeps it right when the schema changes → `schema_change.rs`.
 
 use crdt::{Baseline, Cell, Change, Fingerprint, Row, Value};
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, OptionalExtension};
 
-use crate::capture::NEXT;
 use crate::error::{Error, Result};
 use crate::log::Log;
 use crate::meta::{self, Key};
 use crate::state::{self, Names, RowId};
-use crate::table::{self, Column, Declared, DeclaredColumn, Table, quote};
-use crate::value::{Bound, read};
+use crate::table::{self, Declared, DeclaredColumn, Table, quote};
+use crate::value::read;
 use crate::{capture, parts, settle};
 
 /// What tracking a table found.
@@ -52,9 +53,10 @@ pub(crate) fn track(db: &Connection, declared: &Declared) -> Result<Tracked> {
     Ok(Tracked { table: name.clone(), rows, already: false, counts })
 }
 
-fn find(db: &Connection, id: i64) -> Result<Table> {
+/// A tracked table, as it is noted now.
+pub(crate) fn find(db: &Connection, id: i64) -> Result<Table> {
     let tables = Table::all(db)?;
-    Ok(tables.into_iter().find(|table| table.id == id).expect("just marked as tracked"))
+    Ok(tables.into_iter().find(|table| table.id == id).expect("it is tracked"))
 }
 
 fn note_columns(db: &Connection, table: i64, declared: &Declared) -> Result<()> {
@@ -67,7 +69,7 @@ fn note_columns(db: &Connection, table: i64, declared: &Declared) -> Result<()> 
     Ok(())
 }
 
-fn note_column(
+pub(crate) fn note_column(
     db: &Connection,
     table: i64,
     column: &DeclaredColumn,
@@ -90,15 +92,15 @@ fn add_baseline(db: &Connection, table: &Table) -> Result<u64> {
     let mut baseline = Baseline { next: meta::number(db, Key::BaselineNext)?, node };
     let mut fingerprint = meta::fingerprint(db)?;
     let mut rows = 0;
-    for_each_row(db, table, |key, values| {
+    for_each_row(db, table, &[], |key, values, _| {
         rows += 1;
         let id = RowId::new(table.id, &key);
         let known = state::load(db, &id)?;
         if let Some(row) = &known
             && row.is_live()
-            && differing(&mut names, table, row, &values)?.is_empty()
+            && is_known(&mut names, table, row, &values)?
         {
-            return Ok(());
+            return state::note_shown(db, &id);
         }
         let row = known.unwrap_or_default();
         add_baseline_row(&names.log, table, row, (key, values), &mut baseline, &mut fingerprint)
@@ -135,38 +137,37 @@ fn add_baseline_row(
     state::save(log.db, &id, &row)
 }
 
-/// The captured columns whose values are not what the state says.
-fn differing<'a>(
-    names: &mut Names<'_>,
-    table: &'a Table,
-    row: &Row,
-    values: &[Value],
-) -> Result<Vec<&'a Column>> {
+/// Whether the state has these values of the captured columns.
+fn is_known(names: &mut Names<'_>, table: &Table, row: &Row, values: &[Value]) -> Result<bool> {
     let known = state::values(names, row)?;
-    let pairs = table.columns.iter().zip(values);
-    let differs = pairs.filter(|(column, value)| {
-        !parts::is_same(value, known.get(&column.id).unwrap_or(&Value::Null))
-    });
-    Ok(differs.map(|(column, _)| column).collect())
+    let mut pairs = table.columns.iter().zip(values);
+    Ok(pairs.all(|(column, value)| {
+        parts::is_same(value, known.get(&column.id).unwrap_or(&Value::Null))
+    }))
 }
 
-fn for_each_row(
+/// Visits each row that has a name: its key, its captured columns, and the values of these SQL
+/// expressions.
+pub(crate) fn for_each_row(
     db: &Connection,
     table: &Table,
-    mut visit: impl FnMut(Vec<Value>, Vec<Value>) -> Result<()>,
+    expressions: &[String],
+    mut visit: impl FnMut(Vec<Value>, Vec<Value>, Vec<Value>) -> Result<()>,
 ) -> Result<()> {
+    let columns = std::iter::once(table.column_list()).chain(expressions.iter().cloned());
     let sql = format!(
         "SELECT {} FROM {} WHERE {}",
-        table.column_list(),
+        columns.collect::<Vec<_>>().join(", "),
         quote(&table.name),
         table.is_named("")
     );
     let mut statement = db.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let key = read(row, 0, table.key.len())?;
-        let values = read(row, table.key.len(), table.columns.len())?;
-        visit(key, values)?;
+        let (key_count, count) = (table.key.len(), table.columns.len());
+        let key = read(row, 0, key_count)?;
+        let values = read(row, key_count, count)?;
+        visit(key, values, read(row, key_count + count, expressions.len())?)?;
     }
     Ok(())
 }
@@ -205,129 +206,5 @@ pub(crate) fn remove_all(db: &Connection) -> Result<()> {
     for table in ours {
         db.execute_batch(&format!("DROP TABLE {}", quote(&table)))?;
     }
-    Ok(())
-}
-
-/// Compares every tracked table with what was noted, and takes note of what was added.
-///
-/// `at_ms` is the time that changes get whose own time no trigger noted.
-pub(crate) fn follow_schema(db: &Connection, at_ms: u64) -> Result<()> {
-    for table in Table::all(db)? {
-        if let Some(what) = what_went_away(db, &table)? {
-            return Err(Error::SchemaChanged { table: table.name, what });
-        }
-        let declared = Declared::read(db, &table.name)?.expect("it did not go away");
-        let is_known = |d: &&DeclaredColumn| table.columns.iter().any(|c| c.name == d.name);
-        let added: Vec<_> = declared.captured().filter(|d| !is_known(d)).collect();
-        if !added.is_empty() {
-            add_columns(db, &table, &added, at_ms)?;
-        } else if !capture::is_installed(db, &table)? {
-            note_differences(db, &table, at_ms)?;
-            capture::install(db, &table)?;
-        }
-    }
-    Ok(())
-}
-
-/// What is no longer as it was noted, so that the table cannot be read as it was.
-pub(crate) fn what_went_away(db: &Connection, table: &Table) -> Result<Option<String>> {
-    let Some(declared) = Declared::read(db, &table.name)? else {
-        return Ok(Some("it was dropped or renamed".into()));
-    };
-    let key: Vec<_> = declared.key().iter().map(|column| column.name.clone()).collect();
-    if key != table.key {
-        return Ok(Some("its primary key is another one".into()));
-    }
-    let is_declared = |c: &&Column| declared.captured().any(|d| d.name == c.name);
-    let gone = table.columns.iter().find(|column| !is_declared(column));
-    Ok(gone.map(|column| format!("column {} was renamed or dropped", column.name)))
-}
-
-/// Columns came by ALTER TABLE: captured from here on. Where a row has another value than the
-/// default, somebody wrote it since.
-fn add_columns(
-    db: &Connection,
-    table: &Table,
-    added: &[&DeclaredColumn],
-    at_ms: u64,
-) -> Result<()> {
-    for (offset, column) in added.iter().enumerate() {
-        let place = table.columns.len() + offset;
-        note_column(db, table.id, column, Some(place))?;
-        let default = column.default.as_deref().unwrap_or("NULL");
-        let (places, keys) = outbox_key(table);
-        let sql = format!(
-            "INSERT INTO warren_outbox (at, table_id, changed, {places})
-             SELECT ?1, ?2, ?3, {keys} FROM {} WHERE {} IS NOT ({default}) AND {}",
-            quote(&table.name),
-            quote(&column.name),
-            table.is_named(""),
-        );
-        let mask = format!("{}1", "0".repeat(place));
-        db.execute(&sql, (at_ms.cast_signed(), table.id, mask))?;
-    }
-    db.execute("UPDATE warren_table SET announce = 1 WHERE id = ?1", [table.id])?;
-    // Other devices may have sent values of these columns before this file had them.
-    settle::unsettle_table(db, table.id)?;
-    capture::install(db, &find(db, table.id)?)
-}
-
-fn outbox_key(table: &Table) -> (String, String) {
-    let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
-    let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
-    (places.join(", "), keys.join(", "))
-}
-
-/// The triggers were gone for a while (a table that was rebuilt, a tool that dropped them): what
-/// differs from the state was changed meanwhile.
-fn note_differences(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
-    let mut names = Names::new(db)?;
-    for_each_row(db, table, |key, values| {
-        let row = state::load(db, &RowId::new(table.id, &key))?;
-        let Some(row) = row.filter(Row::is_live) else {
-            if table.counts {
-                // Who gave the key is not known. Two rows that should be one can be put together
-                // again, one that should be two cannot.
-                note(db, table, &[Value::Null], NEXT, at_ms)?;
-            }
-            return note(db, table, &key, "*", at_ms);
-        };
-        let differing = differing(&mut names, table, &row, &values)?;
-        if differing.is_empty() {
-            return Ok(());
-        }
-        let differs = |c: &Column| differing.iter().any(|d| d.id == c.id);
-        let mask = table.columns.iter().map(|c| if differs(c) { '1' } else { '0' });
-        note(db, table, &key, &mask.collect::<String>(), at_ms)
-    })?;
-    note_missing_rows(db, table, at_ms)
-}
-
-fn note_missing_rows(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
-    let sql = "SELECT key FROM warren_row WHERE table_id = ?1 AND NOT EXISTS (
-                   SELECT 1 FROM warren_exception e
-                   WHERE e.table_id = warren_row.table_id AND e.key = warren_row.key)";
-    let mut statement = db.prepare(sql)?;
-    let keys = statement.query_map([table.id], |row| row.get::<_, Vec<u8>>(0))?;
-    for key in keys {
-        let id = RowId { table: table.id, key: key? };
-        let live = state::load(db, &id)?.is_some_and(|row| row.is_live());
-        if live && !crate::show::is_shown(db, table, &id)? {
-            note(db, table, &id.key_values()?, "-", at_ms)?;
-        }
-    }
-    Ok(())
-}
-
-fn note(db: &Connection, table: &Table, key: &[Value], changed: &str, at_ms: u64) -> Result<()> {
-    let (places, _) = outbox_key(table);
-    let values: Vec<_> = (1..=key.len()).map(|place| format!("?{place}")).collect();
-    let sql = format!(
-        "INSERT INTO warren_outbox (at, table_id, changed, {places})
-         VALUES ({at_ms}, {}, '{changed}', {})",
-        table.id,
-        values.join(", ")
-    );
-    db.prepare_cached(&sql)?.execute(params_from_iter(key.iter().map(Bound)))?;
     Ok(())
 }

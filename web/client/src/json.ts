@@ -18,6 +18,8 @@ export interface StatusJson {
   readonly unsent: number;
   /** Changes that the triggers noted and that are no messages yet. */
   readonly noted: number;
+  /** Tables that were rebuilt or got columns since the last sync. */
+  readonly uncaptured: readonly string[];
   readonly remote: RemoteJson | null;
   /** Rows that are not as the messages say. */
   readonly exceptions: readonly { readonly kind: string }[];

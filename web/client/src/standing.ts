@@ -17,13 +17,15 @@ const VISIBLE: ReadonlySet<string> = new Set(["kept", "missing"]);
 export function readStatus(file: OpenFile): FileStatus {
   const { sealed, remote, exceptions, ...status } = file.status();
   const unsent = status.unsent + status.noted;
+  // What was written to a table since its schema changed is only found by a sync.
+  const toSync = unsent + status.uncaptured.length;
   const held = exceptions.filter(({ kind }) => !VISIBLE.has(kind)).length;
   const always = { sealed, encrypted: file.isEncrypted(), unsent, held };
   if (remote === null || file.token() === undefined) {
-    return { told: always, standing: { hasAccount: false, unsent, equal: false } };
+    return { told: always, standing: { hasAccount: false, unsent: toSync, equal: false } };
   }
   const { server, login, synced_ms: syncedMs, equal } = remote;
   const account = { server, login };
   const told = { ...always, account, ...(syncedMs > 0 ? { syncedMs } : {}) };
-  return { told, standing: { hasAccount: true, unsent, equal } };
+  return { told, standing: { hasAccount: true, unsent: toSync, equal } };
 }

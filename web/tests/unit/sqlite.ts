@@ -89,7 +89,8 @@ export function replica(path: string, script: Script = {}): Replica {
     status: () => {
       const account = { server: "http://here", login: "ada", synced_ms: 0, equal: true };
       const remote = script.token === undefined ? null : account;
-      return JSON.stringify({ sealed: false, unsent: 0, noted: 0, remote, exceptions: [] });
+      const counts = { unsent: 0, noted: 0, uncaptured: [], exceptions: [] };
+      return JSON.stringify({ sealed: false, remote, ...counts });
     },
     receipt: never,
     edit: never,

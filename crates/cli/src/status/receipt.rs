@@ -97,6 +97,7 @@ mod tests {
             refused: 0,
             sealed: false,
             noted,
+            uncaptured: Vec::new(),
             remote: Some(remote),
             exceptions: Vec::new(),
             obstacles: Vec::new(),

@@ -170,7 +170,7 @@ impl Watching {
         let version = self.watch.replica.data_version()?;
         self.is_busy = version != self.data_version;
         self.data_version = version;
-        if self.is_busy && self.changed.is_none() && self.watch.replica.to_send()? > 0 {
+        if self.is_busy && self.changed.is_none() && self.watch.replica.may_have_changed()? {
             self.changed = Some(now());
         }
         let is_over = |since: Instant| !self.is_busy || now() - since >= BURST_MAX;

@@ -156,6 +156,27 @@ fn what_is_written_to_one_file_appears_in_the_other_and_outlives_the_server() {
 }
 
 #[test]
+fn a_table_that_is_rebuilt_and_a_column_that_is_added_are_watched_too() {
+    let (_place, _server, _proxy, a, b) = pair();
+    let watch = Watch::start(&a);
+    watch.until(is_synced);
+    sql(
+        &a,
+        "BEGIN; CREATE TABLE n (id INTEGER PRIMARY KEY, x, y); INSERT INTO n SELECT id, x, 0 FROM t;
+         DROP TABLE t; ALTER TABLE n RENAME TO t; UPDATE t SET x = 'uno' WHERE id = 1; COMMIT",
+    );
+    watch.until(is_synced);
+    sync(&b);
+    assert_eq!(sql(&b, "SELECT x FROM t"), "uno");
+    // The triggers are as they were: they do not know the column.
+    sql(&a, "ALTER TABLE t ADD COLUMN z; UPDATE t SET z = 'tre'");
+    watch.until(|value| is_synced(value) && value["sent"] != 0);
+    assert_eq!(watch.end("INT"), Some(0));
+    json(&["sync", &b, "--adopt"]);
+    assert_eq!(sql(&b, "SELECT x, y, z FROM t"), "uno|0|tre");
+}
+
+#[test]
 fn a_revoked_device_is_told_so() {
     let (_place, _server, _proxy, a, b) = pair();
     let watch = Watch::start(&b);

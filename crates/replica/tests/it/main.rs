@@ -19,6 +19,7 @@ mod heal;
 mod hostile;
 mod large;
 mod memory_server;
+mod rebuilds;
 mod receipts;
 mod schema;
 mod sealed;

@@ -89,6 +89,144 @@ fn a_table_that_was_rebuilt_without_its_triggers_is_compared() {
     assert_eq!(devices[0].sync(&mut server).sent, 1, "captured again");
 }
 
+/// What the usual migration tools do to `t` where a column is added: Django and Alembic drop the old
+/// table, others rename it first.
+const REBUILDS: [&str; 2] = [
+    "CREATE TABLE n (id INTEGER PRIMARY KEY, v TEXT, done BOOL NOT NULL);
+     INSERT INTO n SELECT id, v, 0 FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;",
+    "PRAGMA legacy_alter_table = ON; ALTER TABLE t RENAME TO o;
+     CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, done BOOL);
+     INSERT INTO t SELECT id, v, NULL FROM o; DROP TABLE o; PRAGMA legacy_alter_table = OFF;",
+];
+
+#[test]
+fn what_is_written_after_a_rebuild_that_adds_a_column_is_kept_and_sent() {
+    for rebuild in REBUILDS {
+        for writes in [
+            "UPDATE t SET v = 'A' WHERE id = 1; DELETE FROM t WHERE id = 2;
+             INSERT INTO t (id, v, done) VALUES (3, 'c', 1)",
+            // The migration changes what is there itself.
+            "UPDATE t SET v = upper(v) WHERE id = 1; UPDATE t SET id = 3, v = 'c', done = 1 WHERE id = 2",
+        ] {
+            let (mut server, mut devices) = two();
+            devices[0].write(&format!("BEGIN; {rebuild} {writes}; COMMIT")).unwrap();
+            assert_eq!(devices[0].replica().status().unwrap().uncaptured, ["t"]);
+            assert!(devices[0].replica().may_have_changed().unwrap());
+            for device in [0, 1, 0] {
+                devices[device].try_sync(&mut server, device == 1).unwrap();
+            }
+            assert!(!devices[0].replica().may_have_changed().unwrap());
+            for device in &devices {
+                assert_eq!(
+                    device.texts("SELECT id || v FROM t"),
+                    ["1A", "3c"],
+                    "{rebuild}{writes}"
+                );
+                assert_eq!(
+                    device.texts("SELECT id || '' FROM t WHERE done"),
+                    ["3"],
+                    "{rebuild}{writes}"
+                );
+            }
+            devices[0].write("UPDATE t SET v = 'd', done = 0 WHERE id = 3").unwrap();
+            assert_eq!(devices[0].sync(&mut server).sent, 1, "captured again");
+        }
+    }
+}
+
+#[test]
+fn a_column_that_is_not_captured_yet_is_something_to_look_for() {
+    let (mut server, mut devices) = two();
+    devices[0].write("ALTER TABLE t ADD COLUMN stars INTEGER DEFAULT 0").unwrap();
+    devices[0].write("UPDATE t SET stars = 5 WHERE id = 1").unwrap();
+    let replica = devices[0].replica();
+    assert_eq!(replica.to_send().unwrap(), 0);
+    assert!(replica.may_have_changed().unwrap());
+    devices[0].sync(&mut server);
+    assert!(!replica.may_have_changed().unwrap());
+    // What stops the sync is no reason for one.
+    devices[0].write("ALTER TABLE t RENAME COLUMN stars TO rating").unwrap();
+    assert!(!replica.may_have_changed().unwrap());
+}
+
+#[test]
+fn changes_to_a_rebuilt_table_are_sent_when_its_tracking_ends() {
+    let (mut server, mut devices) = two();
+    devices[0].write(REBUILDS[0]).unwrap();
+    devices[0].write("UPDATE t SET v = 'A' WHERE id = 1").unwrap();
+    devices[0].replica().untrack(&["t".to_owned()], devices[0].clock_ms).unwrap();
+    devices[0].sync(&mut server);
+    devices[1].sync(&mut server);
+    assert_eq!(devices[1].texts("SELECT id || v FROM t"), ["1A", "2b"]);
+}
+
+/// A table that is tracked here while another device's rows of it wait to be shown.
+#[test]
+fn a_rebuild_before_the_first_sync_deletes_nothing_and_takes_nothing_back() {
+    let (mut server, mut devices) = two();
+    devices[1].replica().untrack(&["t".to_owned()], devices[1].clock_ms).unwrap();
+    devices[0].write("UPDATE t SET v = 'A' WHERE id = 1; INSERT INTO t VALUES (3, 'c')").unwrap();
+    devices[0].sync(&mut server);
+    devices[1].sync(&mut server);
+    devices[1].replica().track(&["t".to_owned()]).unwrap();
+    devices[1].write(REBUILDS[1]).unwrap();
+    devices[1].write("UPDATE t SET v = 'B' WHERE id = 2").unwrap();
+    for device in [1, 0, 1] {
+        devices[device].try_sync(&mut server, device == 0).unwrap();
+    }
+    for device in &devices {
+        assert_eq!(device.texts("SELECT id || v FROM t"), ["1A", "2B", "3c"]);
+    }
+}
+
+#[test]
+fn a_deleted_row_that_others_refer_to_is_not_new_after_a_rebuild() {
+    let schema = "CREATE TABLE p (id INTEGER PRIMARY KEY, v TEXT);
+                  CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p);
+                  INSERT INTO p VALUES (1, 'a')";
+    let mut server = MemoryServer::default();
+    let mut devices = [0, 1].map(|_| Device::tracked(schema, &mut server));
+    for device in [0, 1, 0] {
+        devices[device].sync(&mut server);
+    }
+    devices[0].write("DELETE FROM p").unwrap();
+    devices[1].write("INSERT INTO c VALUES (1, 1)").unwrap();
+    for device in [0, 1, 0] {
+        devices[device].sync(&mut server);
+    }
+    devices[1]
+        .write(
+            "PRAGMA foreign_keys = OFF; CREATE TABLE n (id INTEGER PRIMARY KEY, v TEXT);
+                INSERT INTO n SELECT * FROM p; DROP TABLE p; ALTER TABLE n RENAME TO p;
+                PRAGMA foreign_keys = ON",
+        )
+        .unwrap();
+    assert_eq!(devices[1].sync(&mut server).sent, 0);
+    devices[1].write("DELETE FROM c").unwrap();
+    for device in [1, 0] {
+        devices[device].sync(&mut server);
+        assert_eq!(devices[device].texts("SELECT v FROM p"), [""; 0]);
+    }
+}
+
+#[test]
+fn a_default_that_nobody_wrote_is_no_edit_after_a_rebuild() {
+    let (mut server, mut devices) = two();
+    devices[0].write("ALTER TABLE t ADD COLUMN stars INTEGER DEFAULT '3'").unwrap();
+    devices[0].sync(&mut server);
+    devices[1].write("INSERT INTO t VALUES (3, 'c')").unwrap();
+    for device in [1, 0] {
+        devices[device].sync(&mut server);
+    }
+    devices[0]
+        .write(
+            "CREATE TABLE n (id INTEGER PRIMARY KEY, v TEXT, stars INTEGER DEFAULT '3');
+                INSERT INTO n SELECT * FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t",
+        )
+        .unwrap();
+    assert_eq!(devices[0].sync(&mut server).sent, 0);
+}
+
 #[test]
 fn generated_columns_are_left_to_each_device() {
     let schema =

@@ -1,0 +1,188 @@
+//! Compares a table with the state where no trigger was there to note changes: what differs was
+//! changed meanwhile, and goes to the outbox as if a trigger had noted it.
+//!
+//! # Invariants
+//! - A row that waits to be shown stands in the table as it was before, or not at all. What a message
+//!   says of a cell, or the column's default, is no edit of it then, and such a row was not deleted.
+//! - A deleted row that is visible because others refer to it is no new row.
+//! - A cell that nobody has written holds its column's default.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crdt::{Change, Row, Value};
+use rusqlite::{Connection, params_from_iter};
+
+use crate::capture::{self, NEXT};
+use crate::error::Result;
+use crate::exception::{self, Kind};
+use crate::log::Log;
+use crate::state::{self, Names, RowId};
+use crate::table::{Declared, Table, quote};
+use crate::track::for_each_row;
+use crate::value::Bound;
+use crate::{parts, show};
+
+/// Notes what differs, with this time.
+pub(crate) fn note_differences(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
+    let exceptions = exception::all(db)?.into_iter();
+    let kept = exceptions.filter(|(id, kind)| id.table == table.id && *kind == Kind::Kept);
+    let mut comparison = Comparison {
+        db,
+        table,
+        at_ms,
+        names: Names::new(db)?,
+        kept: kept.map(|(id, _)| id).collect(),
+        doubtful: BTreeMap::new(),
+    };
+    let at_default = at_default(db, table)?;
+    for_each_row(db, table, &at_default, |key, values, at_default| {
+        comparison.compare(key, &values, &at_default)
+    })?;
+    comparison.note_doubtful()?;
+    comparison.note_missing()
+}
+
+/// For each captured column, whether it holds its default, in SQL.
+fn at_default(db: &Connection, table: &Table) -> Result<Vec<String>> {
+    let declared = Declared::read(db, &table.name)?;
+    let of = |name: &str| {
+        let declared = declared.iter().flat_map(Declared::captured).find(|d| d.name == name);
+        let default = declared.map_or("NULL", |declared| declared.default_expression());
+        format!("{} IS ({default})", quote(name))
+    };
+    Ok(table.columns.iter().map(|column| of(&column.name)).collect())
+}
+
+struct Comparison<'a> {
+    db: &'a Connection,
+    table: &'a Table,
+    at_ms: u64,
+    names: Names<'a>,
+    /// Deleted rows that are visible.
+    kept: BTreeSet<RowId>,
+    /// Rows that wait to be shown, by their encoded keys.
+    doubtful: BTreeMap<Vec<u8>, Doubtful>,
+}
+
+/// A row whose cells may hold what they held before.
+struct Doubtful {
+    key: Vec<Value>,
+    /// The places of cells that are not as the state has them, and what they hold.
+    cells: Vec<(usize, Value)>,
+}
+
+impl Comparison<'_> {
+    fn compare(&mut self, key: Vec<Value>, values: &[Value], at_default: &[Value]) -> Result<()> {
+        let id = RowId::new(self.table.id, &key);
+        let waits = state::waits(self.db, &id)?;
+        let row = state::load(self.db, &id)?;
+        let row = row.filter(|row| row.is_live() || waits || self.kept.contains(&id));
+        let Some(row) = row else { return self.note_new(&key) };
+        let is_default = |place: usize| at_default[place] == Value::Integer(1);
+        let mut differing = self.differing(&row, values, is_default)?;
+        if waits {
+            differing.retain(|place| !is_default(*place));
+        }
+        if differing.is_empty() {
+            return Ok(());
+        }
+        if waits {
+            let cells = differing.into_iter().map(|place| (place, values[place].clone()));
+            let doubtful = Doubtful { key, cells: cells.collect() };
+            self.doubtful.insert(id.key, doubtful);
+            return Ok(());
+        }
+        self.note_cells(&key, &differing)
+    }
+
+    /// The places of the captured columns whose values are not what the state says.
+    fn differing(
+        &mut self,
+        row: &Row,
+        values: &[Value],
+        is_default: impl Fn(usize) -> bool,
+    ) -> Result<Vec<usize>> {
+        let known = state::values(&mut self.names, row)?;
+        let is_same = |place: usize| match known.get(&self.table.columns[place].id) {
+            Some(known) => parts::is_same(&values[place], known),
+            None => is_default(place),
+        };
+        Ok((0..values.len()).filter(|place| !is_same(*place)).collect())
+    }
+
+    /// Notes, of the rows that wait, the cells that hold what no message says of them.
+    fn note_doubtful(&mut self) -> Result<()> {
+        if self.doubtful.is_empty() {
+            return Ok(());
+        }
+        let mut doubtful = std::mem::take(&mut self.doubtful);
+        Log::open(self.db)?.for_each_change(|_, change| {
+            let Change::Write { table, key, cells, .. } = &change else { return Ok(()) };
+            if !table.eq_ignore_ascii_case(&self.table.name) {
+                return Ok(());
+            }
+            if let Some(row) = doubtful.get_mut(&Value::encode_key(key)) {
+                row.cells.retain(|(place, value)| {
+                    let column = &self.table.columns[*place].name;
+                    !cells.iter().any(|cell| {
+                        cell.column.eq_ignore_ascii_case(column)
+                            && parts::is_same(value, &cell.value)
+                    })
+                });
+            }
+            Ok(())
+        })?;
+        for Doubtful { key, cells } in doubtful.values().filter(|row| !row.cells.is_empty()) {
+            let places: Vec<_> = cells.iter().map(|(place, _)| *place).collect();
+            self.note_cells(key, &places)?;
+        }
+        Ok(())
+    }
+
+    fn note_new(&self, key: &[Value]) -> Result<()> {
+        if self.table.counts {
+            // Who gave the key is not known. Two rows that should be one can be put together
+            // again, one that should be two cannot.
+            self.note(&[Value::Null], NEXT)?;
+        }
+        self.note(key, "*")
+    }
+
+    fn note_cells(&self, key: &[Value], differing: &[usize]) -> Result<()> {
+        let places = 0..self.table.columns.len();
+        let mask = places.map(|place| if differing.contains(&place) { '1' } else { '0' });
+        self.note(key, &mask.collect::<String>())
+    }
+
+    /// Live rows that are not in the table, though nothing keeps them out of it.
+    fn note_missing(&self) -> Result<()> {
+        let sql = "SELECT key FROM warren_row WHERE table_id = ?1 AND NOT EXISTS (
+                       SELECT 1 FROM warren_exception e
+                       WHERE e.table_id = warren_row.table_id AND e.key = warren_row.key)";
+        let mut statement = self.db.prepare(sql)?;
+        let keys = statement.query_map([self.table.id], |row| row.get::<_, Vec<u8>>(0))?;
+        for key in keys {
+            let id = RowId { table: self.table.id, key: key? };
+            let is_live = state::load(self.db, &id)?.is_some_and(|row| row.is_live());
+            let is_missing = is_live && !state::waits(self.db, &id)?;
+            if is_missing && !show::is_shown(self.db, self.table, &id)? {
+                self.note(&id.key_values()?, "-")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&self, key: &[Value], changed: &str) -> Result<()> {
+        let values: Vec<_> = (1..=key.len()).map(|place| format!("?{place}")).collect();
+        let sql = format!(
+            "INSERT INTO warren_outbox (at, table_id, changed, {})
+             VALUES ({}, {}, '{changed}', {})",
+            capture::outbox_places(self.table),
+            self.at_ms,
+            self.table.id,
+            values.join(", ")
+        );
+        self.db.prepare_cached(&sql)?.execute(params_from_iter(key.iter().map(Bound)))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! What keeps tracking right when the schema changes: columns that came, tables that were rebuilt.
+//!
+//! Most migration tools rebuild a table for what ALTER TABLE can't do: they copy it to a new one and
+//! drop the old one, and with it its triggers. Until they are installed again, nothing notes what
+//! programs write; [`comparison`] finds it.
+//!
+//! # Invariants
+//! - A table whose triggers are not those that this version installs is compared with the state,
+//!   whatever else has changed, before anything is shown in it.
+//! - A column that went away stops the sync with an error; nothing is guessed from names.
+
+use crdt::ColumnId;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::{Error, Result};
+use crate::state::{self, RowId};
+use crate::table::{Column, Declared, DeclaredColumn, Table, quote};
+use crate::track::{find, note_column};
+use crate::{capture, comparison};
+
+/// Compares every tracked table with what was noted, and takes note of what was added.
+///
+/// `at_ms` is the time that changes get whose own time no trigger noted.
+pub(crate) fn follow_schema(db: &Connection, at_ms: u64) -> Result<()> {
+    for table in Table::all(db)? {
+        if let Some(what) = what_went_away(db, &table)? {
+            return Err(Error::SchemaChanged { table: table.name, what });
+        }
+        follow_table(db, &table, at_ms)?;
+    }
+    Ok(())
+}
+
+/// The same for one table, of which nothing went away.
+pub(crate) fn follow_table(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
+    let is_installed = capture::is_installed(db, table)?;
+    if !is_installed {
+        comparison::note_differences(db, table, at_ms)?;
+    }
+    let added = added_columns(db, table)?;
+    if !added.is_empty() {
+        add_columns(db, table, &added, at_ms)
+    } else if !is_installed {
+        capture::install(db, table)
+    } else {
+        Ok(())
+    }
+}
+
+/// The tracked tables that were rebuilt or got columns, so that not every change to them is noted
+/// until the next sync.
+pub(crate) fn uncaptured_tables(db: &Connection) -> Result<Vec<String>> {
+    let mut uncaptured = Vec::new();
+    for table in Table::all(db)? {
+        // What stops the sync is for the sync to say.
+        if what_went_away(db, &table)?.is_some() {
+            continue;
+        }
+        if !capture::is_installed(db, &table)? || !added_columns(db, &table)?.is_empty() {
+            uncaptured.push(table.name);
+        }
+    }
+    Ok(uncaptured)
+}
+
+/// What is no longer as it was noted, so that the table cannot be read as it was.
+pub(crate) fn what_went_away(db: &Connection, table: &Table) -> Result<Option<String>> {
+    let Some(declared) = Declared::read(db, &table.name)? else {
+        return Ok(Some("it was dropped or renamed".into()));
+    };
+    let key: Vec<_> = declared.key().iter().map(|column| column.name.clone()).collect();
+    if key != table.key {
+        return Ok(Some("its primary key is another one".into()));
+    }
+    let is_declared = |c: &&Column| declared.captured().any(|d| d.name == c.name);
+    let gone = table.columns.iter().find(|column| !is_declared(column));
+    Ok(gone.map(|column| format!("column {} was renamed or dropped", column.name)))
+}
+
+fn added_columns(db: &Connection, table: &Table) -> Result<Vec<DeclaredColumn>> {
+    let is_new = |d: &&DeclaredColumn| !table.columns.iter().any(|c| c.name == d.name);
+    let declared = Declared::read(db, &table.name)?;
+    let declared = declared.iter().flat_map(Declared::captured);
+    Ok(declared.filter(is_new).cloned().collect())
+}
+
+/// Columns came: captured from here on. Where a row has another value than the default, somebody
+/// wrote it since.
+fn add_columns(db: &Connection, table: &Table, added: &[DeclaredColumn], at_ms: u64) -> Result<()> {
+    for (offset, column) in added.iter().enumerate() {
+        let known = noted_column(db, table.id, &column.name)?;
+        let place = table.columns.len() + offset;
+        note_column(db, table.id, column, Some(place))?;
+        let default = column.default_expression();
+        let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
+        let sql = format!(
+            "INSERT INTO warren_outbox (at, table_id, changed, {})
+             SELECT ?1, ?2, ?3, {} FROM {} WHERE {} IS NOT ({default}) AND {}",
+            capture::outbox_places(table),
+            keys.join(", "),
+            quote(&table.name),
+            quote(&column.name),
+            table.is_named(""),
+        );
+        let mask = format!("{}1", "0".repeat(place));
+        db.execute(&sql, (at_ms.cast_signed(), table.id, mask))?;
+        if let Some(known) = known {
+            unsettle_rows_with(db, table, known)?;
+        }
+    }
+    db.execute("UPDATE warren_table SET announce = 1 WHERE id = ?1", [table.id])?;
+    capture::install(db, &find(db, table.id)?)
+}
+
+/// A column that was known before, of this file's table or of what other devices sent.
+fn noted_column(db: &Connection, table: i64, name: &str) -> Result<Option<ColumnId>> {
+    let sql = "SELECT id FROM warren_column WHERE table_id = ?1 AND name = ?2";
+    Ok(db.prepare_cached(sql)?.query_row((table, name), |row| row.get(0)).optional()?)
+}
+
+/// What other devices sent of a column is to be shown.
+fn unsettle_rows_with(db: &Connection, table: &Table, column: ColumnId) -> Result<()> {
+    let mut statement = db.prepare("SELECT key FROM warren_row WHERE table_id = ?1")?;
+    let keys = statement.query_map([table.id], |row| row.get::<_, Vec<u8>>(0))?;
+    for key in keys {
+        let id = RowId { table: table.id, key: key? };
+        if state::load(db, &id)?.is_some_and(|row| row.cell(column).is_some()) {
+            state::unsettle(db, &id, true)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Tables that are rebuilt, as migrations do it, at any moment: what programs write is neither lost nor
+//! taken back, though for a while no trigger notes it.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use crate::support::{Device, MORNING_MS, MemoryServer};
+
+const SCHEMA: &str = "CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT, w TEXT DEFAULT 'w')";
+const DEVICES_COUNT: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+enum Write {
+    Insert,
+    Set(&'static str),
+    Delete,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// To a row that this device alone writes to, or else to one that all do.
+    Write {
+        own: bool,
+        row: usize,
+        write: Write,
+        value: u8,
+    },
+    /// The table gets column `x`, if it has not got it yet.
+    Rebuild {
+        is_renamed_first: bool,
+    },
+    AddColumn,
+    TrackAgain,
+    Sync {
+        lose: bool,
+    },
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let write = prop::sample::select(vec![
+        Write::Insert,
+        Write::Set("v"),
+        Write::Set("w"),
+        Write::Set("x"),
+        Write::Delete,
+    ]);
+    prop_oneof![
+        8 => (any::<bool>(), 0..2_usize, write, any::<u8>())
+            .prop_map(|(own, row, write, value)| Step::Write { own, row, write, value }),
+        3 => any::<bool>().prop_map(|is_renamed_first| Step::Rebuild { is_renamed_first }),
+        1 => Just(Step::AddColumn),
+        1 => Just(Step::TrackAgain),
+        3 => prop::bool::weighted(0.3).prop_map(|lose| Step::Sync { lose }),
+    ]
+}
+
+/// A device, and whether its table has column `x`.
+struct Program {
+    name: usize,
+    device: Device,
+    has_x: bool,
+}
+
+impl Program {
+    fn take(&mut self, step: &Step, server: &mut MemoryServer) {
+        match step {
+            Step::Write { own, row, write, value } => {
+                let row = if *own { format!("{}-{row}", self.name) } else { format!("all-{row}") };
+                let sql = match write {
+                    Write::Insert => format!("INSERT INTO t (id, v) VALUES ('{row}', '{value}')"),
+                    Write::Set(column) => {
+                        format!("UPDATE t SET {column} = '{value}' WHERE id = '{row}'")
+                    }
+                    Write::Delete => format!("DELETE FROM t WHERE id = '{row}'"),
+                };
+                // A row that is there already, a column that is not: programs meet both.
+                drop(self.device.write(&sql));
+            }
+            Step::Rebuild { is_renamed_first } => self.rebuild(*is_renamed_first),
+            Step::AddColumn => self.add_column(),
+            Step::TrackAgain => {
+                let replica = self.device.replica();
+                replica.untrack(&["t".to_owned()], self.device.clock_ms).unwrap();
+                replica.track(&["t".to_owned()]).unwrap();
+            }
+            Step::Sync { lose } => {
+                let before = self.own_rows(self.name);
+                server.lose_answer = lose.then_some(server.requests + 1);
+                drop(self.device.try_sync(server, false));
+                server.lose_answer = None;
+                assert_eq!(
+                    self.own_rows(self.name),
+                    before,
+                    "a sync changed rows of device {}",
+                    self.name
+                );
+            }
+        }
+    }
+
+    fn rebuild(&mut self, is_renamed_first: bool) {
+        let columns = if self.has_x { "id, v, w, x" } else { "id, v, w" };
+        let shape = "(id TEXT PRIMARY KEY, v TEXT, w TEXT DEFAULT 'w', x TEXT)";
+        let sql = if is_renamed_first {
+            format!(
+                "PRAGMA legacy_alter_table = ON; ALTER TABLE t RENAME TO o; CREATE TABLE t {shape};
+                 INSERT INTO t ({columns}) SELECT {columns} FROM o; DROP TABLE o;
+                 PRAGMA legacy_alter_table = OFF"
+            )
+        } else {
+            format!(
+                "CREATE TABLE n {shape}; INSERT INTO n ({columns}) SELECT {columns} FROM t;
+                 DROP TABLE t; ALTER TABLE n RENAME TO t"
+            )
+        };
+        self.device.write(&sql).unwrap();
+        self.has_x = true;
+    }
+
+    fn add_column(&mut self) {
+        if !self.has_x {
+            self.device.write("ALTER TABLE t ADD COLUMN x TEXT").unwrap();
+            self.has_x = true;
+        }
+    }
+
+    /// The rows that one device alone writes to, as this one has them.
+    fn own_rows(&self, of: usize) -> Vec<String> {
+        let x = if self.has_x { "x" } else { "NULL" };
+        let rows = format!("json_array(id, v, w, {x}) FROM t WHERE id LIKE '{of}-%' ORDER BY id");
+        self.device.texts(&format!("SELECT {rows}"))
+    }
+}
+
+fn check(steps: &[(usize, Step)]) {
+    let mut server = MemoryServer::default();
+    let mut programs: Vec<_> = (0..DEVICES_COUNT)
+        .map(|name| Program { name, device: Device::tracked(SCHEMA, &mut server), has_x: false })
+        .collect();
+    for (device, step) in steps {
+        programs[*device].take(step, &mut server);
+    }
+    let written: Vec<_> = programs.iter().map(|program| program.own_rows(program.name)).collect();
+    server.now_ms.set(MORNING_MS + 20_000);
+    for program in &mut programs {
+        program.add_column();
+    }
+    for device in [0, 1, 2, 0, 1, 2] {
+        programs[device].device.sync(&mut server);
+    }
+    for program in &programs {
+        let seen: Vec<_> = (0..DEVICES_COUNT).map(|of| program.own_rows(of)).collect();
+        assert_eq!(
+            seen, written,
+            "device {} has something else than what was written",
+            program.name
+        );
+    }
+    let all: BTreeSet<_> = programs.iter().map(|program| program.device.dump()).collect();
+    assert_eq!(all.len(), 1, "the devices differ: {all:#?}");
+}
+
+proptest! {
+    // So many histories, or as many as PROPTEST_CASES says.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+    #[test]
+    fn rows_that_one_device_writes_are_everywhere_as_it_left_them(
+        steps in prop::collection::vec((0..DEVICES_COUNT, any_step()), 1..40),
+    ) {
+        check(&steps);
+    }
+}
