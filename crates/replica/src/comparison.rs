@@ -17,12 +17,12 @@ use crate::error::Result;
 use crate::exception::{self, Kind};
 use crate::log::Log;
 use crate::state::{self, Names, RowId};
-use crate::table::{Declared, Table, quote};
+use crate::table::{Column, Declared, Table, quote};
 use crate::track::for_each_row;
 use crate::value::Bound;
 use crate::{parts, show};
 
-/// Notes what differs, with this time.
+/// Notes what differs in a table of which nothing went away, with this time (milliseconds since 1970).
 pub(crate) fn note_differences(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
     let exceptions = exception::all(db)?.into_iter();
     let kept = exceptions.filter(|(id, kind)| id.table == table.id && *kind == Kind::Kept);
@@ -45,12 +45,13 @@ pub(crate) fn note_differences(db: &Connection, table: &Table, at_ms: u64) -> Re
 /// For each captured column, whether it holds its default, in SQL.
 fn at_default(db: &Connection, table: &Table) -> Result<Vec<String>> {
     let declared = Declared::read(db, &table.name)?;
-    let of = |name: &str| {
-        let declared = declared.iter().flat_map(Declared::captured).find(|d| d.name == name);
-        let default = declared.map_or("NULL", |declared| declared.default_expression());
-        format!("{} IS ({default})", quote(name))
+    let declared: Vec<_> = declared.iter().flat_map(Declared::captured).collect();
+    let of = |column: &Column| {
+        let found = declared.iter().find(|declared| declared.name == column.name);
+        let found = found.expect("no column went away");
+        format!("{} IS ({})", quote(&column.name), found.default_expression())
     };
-    Ok(table.columns.iter().map(|column| of(&column.name)).collect())
+    Ok(table.columns.iter().map(of).collect())
 }
 
 struct Comparison<'a> {
@@ -60,11 +61,11 @@ struct Comparison<'a> {
     names: Names<'a>,
     /// Deleted rows that are visible.
     kept: BTreeSet<RowId>,
-    /// Rows that wait to be shown, by their encoded keys.
+    /// Rows that wait to be shown and are not as the state has them, by their encoded keys.
     doubtful: BTreeMap<Vec<u8>, Doubtful>,
 }
 
-/// A row whose cells may hold what they held before.
+/// A row whose cells may hold what an earlier message said, or what somebody wrote since.
 struct Doubtful {
     key: Vec<Value>,
     /// The places of cells that are not as the state has them, and what they hold.
@@ -79,20 +80,17 @@ impl Comparison<'_> {
         let row = row.filter(|row| row.is_live() || waits || self.kept.contains(&id));
         let Some(row) = row else { return self.note_new(&key) };
         let is_default = |place: usize| at_default[place] == Value::Integer(1);
-        let mut differing = self.differing(&row, values, is_default)?;
+        let differing = self.differing(&row, values, is_default)?;
         if waits {
-            differing.retain(|place| !is_default(*place));
+            let cells = differing.into_iter().filter(|place| !is_default(*place));
+            let cells: Vec<_> = cells.map(|place| (place, values[place].clone())).collect();
+            if !cells.is_empty() {
+                self.doubtful.insert(id.key, Doubtful { key, cells });
+            }
+        } else if !differing.is_empty() {
+            self.note_cells(&key, &differing)?;
         }
-        if differing.is_empty() {
-            return Ok(());
-        }
-        if waits {
-            let cells = differing.into_iter().map(|place| (place, values[place].clone()));
-            let doubtful = Doubtful { key, cells: cells.collect() };
-            self.doubtful.insert(id.key, doubtful);
-            return Ok(());
-        }
-        self.note_cells(&key, &differing)
+        Ok(())
     }
 
     /// The places of the captured columns whose values are not what the state says.

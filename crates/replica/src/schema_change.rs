@@ -31,7 +31,7 @@ pub(crate) fn follow_schema(db: &Connection, at_ms: u64) -> Result<()> {
     Ok(())
 }
 
-/// The same for one table, of which nothing went away.
+/// Compares one table, of which nothing went away.
 pub(crate) fn follow_table(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
     let is_installed = capture::is_installed(db, table)?;
     if !is_installed {
@@ -45,6 +45,11 @@ pub(crate) fn follow_table(db: &Connection, table: &Table, at_ms: u64) -> Result
     } else {
         Ok(())
     }
+}
+
+/// A number that is another one after any change of the schema.
+pub(crate) fn schema_version(db: &Connection) -> Result<i64> {
+    Ok(db.query_row("PRAGMA schema_version", [], |row| row.get(0))?)
 }
 
 /// The tracked tables that were rebuilt or got columns, so that not every change to them is noted

@@ -64,7 +64,10 @@ impl Replica {
         options: SyncOptions<'_>,
     ) -> Result<Report> {
         let at_ms = (options.now_ms)();
-        self.transaction(|db| schema_change::follow_schema(db, at_ms))?;
+        let schema_version = self.transaction(|db| {
+            schema_change::follow_schema(db, at_ms)?;
+            schema_change::schema_version(db)
+        })?;
         let mut report = Report::default();
         self.enrol_copy(transport, &mut report).await?;
         let token = meta::get::<String>(&self.db, Key::Token)?.ok_or(Error::NoServer)?;
@@ -74,6 +77,7 @@ impl Replica {
             token,
             now: Now { device_ms: at_ms, offset_ms: 0 },
             page_count: PAGE_COUNT_MAX,
+            schema_version,
             sent: 0,
             to_send: 0,
             renames: 0,
@@ -98,6 +102,8 @@ struct Session<'a, 'o> {
     token: String,
     now: Now,
     page_count: usize,
+    /// Of the schema that was compared with what is tracked.
+    schema_version: i64,
     sent: u64,
     to_send: u64,
     renames: u32,
@@ -281,12 +287,14 @@ impl Session<'_, '_> {
         let report = &mut self.report;
         report.obstacles.clear();
         let progress = &mut self.options.progress;
-        let off_ms = self.off_ms;
+        let (off_ms, schema_version) = (self.off_ms, self.schema_version);
         self.replica.transaction(|db| {
             meta::set(db, Key::ClockOff, off_ms)?;
             form::check(db)?;
-            // A program may have rebuilt a table while the network was waited for.
-            schema_change::follow_schema(db, now.device_ms)?;
+            if schema_change::schema_version(db)? != schema_version {
+                // A program has rebuilt a table, perhaps, while the network was waited for.
+                schema_change::follow_schema(db, now.device_ms)?;
+            }
             stamp::stamp(db, &Table::all(db)?, now)?;
             report.renumbered.extend(renumber::renumber(db, &Table::all(db)?)?);
             let merged = merge::merge(db, |done| progress(Progress::Applied(done)))?;

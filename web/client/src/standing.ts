@@ -22,10 +22,10 @@ export function readStatus(file: OpenFile): FileStatus {
   const held = exceptions.filter(({ kind }) => !VISIBLE.has(kind)).length;
   const always = { sealed, encrypted: file.isEncrypted(), unsent, held };
   if (remote === null || file.token() === undefined) {
-    return { told: always, standing: { hasAccount: false, unsent: toSync, equal: false } };
+    return { told: always, standing: { hasAccount: false, toSync, equal: false } };
   }
   const { server, login, synced_ms: syncedMs, equal } = remote;
   const account = { server, login };
   const told = { ...always, account, ...(syncedMs > 0 ? { syncedMs } : {}) };
-  return { told, standing: { hasAccount: true, unsent: toSync, equal } };
+  return { told, standing: { hasAccount: true, toSync, equal } };
 }

@@ -19,7 +19,8 @@ const NETWORK_CALLS_WAITING_MAX = 1_000;
 /** What the file says of itself. */
 export interface Standing {
   readonly hasAccount: boolean;
-  readonly unsent: number;
+  /** Changes that are to be sent, and tables whose changes only a sync finds. */
+  readonly toSync: number;
   /** Whether both sides held the same set when they last spoke. */
   readonly equal: boolean;
 }
@@ -102,7 +103,7 @@ export function syncing(parts: SyncingParts): Syncing {
       const { error, retryMs } = trouble;
       return trouble.passes ? { phase: "offline", retryMs, error } : { phase: "failed", error };
     }
-    return { phase: standing.unsent === 0 && standing.equal ? "inStep" : "pending" };
+    return { phase: standing.toSync === 0 && standing.equal ? "inStep" : "pending" };
   }
 
   /** One sync, however often it has to give way. */
@@ -245,8 +246,8 @@ export function syncing(parts: SyncingParts): Syncing {
     sync,
     changed() {
       tell();
-      const { hasAccount, unsent } = parts.standing();
-      if (hasAccount && unsent > 0 && trouble === undefined) {
+      const { hasAccount, toSync } = parts.standing();
+      if (hasAccount && toSync > 0 && trouble === undefined) {
         schedule(QUIET_MS);
       }
     },

@@ -38,7 +38,7 @@ function scene(): Scene {
   const clock = fakeClock();
   const it: Scene = {
     clock,
-    standing: { hasAccount: true, unsent: 0, equal: true },
+    standing: { hasAccount: true, toSync: 0, equal: true },
     outcomes: [],
     syncs: 0,
     states: [],
@@ -87,7 +87,7 @@ test("changes that follow each other go together, when they pause", async () => 
   it.syncing.start(true);
   await it.clock.pass(0);
   assert.deepEqual([it.syncs, phase(it)], [1, "inStep"]);
-  it.standing = { ...it.standing, unsent: 1 };
+  it.standing = { ...it.standing, toSync: 1 };
   for (let i = 0; i < 5; i += 1) {
     it.syncing.changed();
     assert.equal(phase(it), "pending");
@@ -97,7 +97,7 @@ test("changes that follow each other go together, when they pause", async () => 
   await it.clock.pass(1);
   assert.equal(it.syncs, 2);
   it.syncing.changed();
-  it.standing = { ...it.standing, unsent: 0 };
+  it.standing = { ...it.standing, toSync: 0 };
   it.syncing.changed();
   assert.equal(phase(it), "inStep");
 });
@@ -127,13 +127,13 @@ test("what only somebody can change is not tried again until somebody did", asyn
   it.syncing.start(true);
   await it.clock.pass(0);
   assert.equal(phase(it), "failed");
-  it.standing = { ...it.standing, unsent: 1 };
+  it.standing = { ...it.standing, toSync: 1 };
   it.syncing.changed();
   it.syncing.online();
   it.heard?.();
   await it.clock.pass(600_000);
   assert.equal(it.syncs, 1);
-  it.standing = { ...it.standing, unsent: 0 };
+  it.standing = { ...it.standing, toSync: 0 };
   it.syncing.mended();
   await it.clock.pass(0);
   assert.deepEqual([it.syncs, phase(it)], [2, "inStep"]);
@@ -157,11 +157,11 @@ test("the server's word begins a sync, one more if it came during one", async ()
 
 test("without an account, or when it is not wanted, nothing is done by itself", async () => {
   const none = scene();
-  none.standing = { hasAccount: false, unsent: 3, equal: false };
+  none.standing = { hasAccount: false, toSync: 3, equal: false };
   none.syncing.start(true);
   none.syncing.changed();
   const unwanted = scene();
-  unwanted.standing = { ...unwanted.standing, unsent: 3 };
+  unwanted.standing = { ...unwanted.standing, toSync: 3 };
   unwanted.syncing.start(false);
   unwanted.syncing.changed();
   for (const it of [none, unwanted]) {

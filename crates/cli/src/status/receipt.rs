@@ -31,7 +31,7 @@ pub(crate) fn describe(status: &Status, list: &ClientList) -> String {
     others.sort_by_key(|client| std::cmp::Reverse(client.seen_ms));
     let more = others.len().saturating_sub(DEVICES_COUNT_MAX);
     others.truncate(DEVICES_COUNT_MAX);
-    let mut parts = vec![sides(&Receipt::of(status, list))];
+    let mut parts = vec![sides(&Receipt::of(status, list), status.uncaptured.is_empty())];
     parts.extend(others.into_iter().map(|client| device(client, list.now_ms)));
     if more > 0 {
         parts.push(format!("and {more} more devices"));
@@ -52,11 +52,12 @@ fn device(client: &Client, now_ms: u64) -> String {
     format!("{name} {seen}, {unsent} unsent, {fetch}")
 }
 
-fn sides(receipt: &Receipt) -> String {
+fn sides(receipt: &Receipt, is_captured: bool) -> String {
     let Receipt { held, known, to_send, to_fetch, equal } = *receipt;
     let (held, known) = (grouped(held), grouped(known));
     let verdict = match (equal, to_send, to_fetch) {
         (true, ..) => "sets equal",
+        (false, 0, 0) if !is_captured => "a schema has changed: `warren sync` compares its table",
         (false, 0, 0) => "sets differ: `warren sync` compares them",
         (false, ..) => "sets not equal yet",
     };
@@ -142,6 +143,8 @@ mod tests {
         check(status(995, 0, 0, 995), "1,000 changes, sets not equal yet, 5 to fetch");
         let differ = "1,000 changes, sets differ: `warren sync` compares them";
         check(status(1_001, 0, 0, 1_000), differ);
+        let rebuilt = Status { uncaptured: vec!["t".into()], ..status(1_000, 0, 0, 1_000) };
+        check(rebuilt, "1,000 changes, a schema has changed: `warren sync` compares its table");
     }
 
     #[test]

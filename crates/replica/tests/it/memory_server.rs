@@ -27,6 +27,8 @@ pub(crate) struct MemoryServer {
     pub(crate) messages_count_max: usize,
     /// The answer to this request (counted from 1) is lost on the way.
     pub(crate) lose_answer: Option<u64>,
+    /// What happens while the next answer is on its way.
+    pub(crate) meanwhile: Option<Box<dyn FnOnce()>>,
 }
 
 impl MemoryServer {
@@ -80,6 +82,9 @@ impl MemoryServer {
 
     fn answer<T>(&mut self, answer: T) -> Result<T> {
         self.requests += 1;
+        if let Some(happens) = self.meanwhile.take() {
+            happens();
+        }
         if self.lose_answer == Some(self.requests) {
             return Err(Error::Unreachable("the answer was lost".into()));
         }

@@ -162,7 +162,7 @@ fn check(steps: &[(usize, Step)]) {
 }
 
 proptest! {
-    // So many histories, or as many as PROPTEST_CASES says.
+    // A quarter of the usual number of histories, which PROPTEST_CASES sets.
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
     #[test]
     fn rows_that_one_device_writes_are_everywhere_as_it_left_them(

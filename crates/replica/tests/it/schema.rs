@@ -135,7 +135,26 @@ fn what_is_written_after_a_rebuild_that_adds_a_column_is_kept_and_sent() {
 }
 
 #[test]
-fn a_column_that_is_not_captured_yet_is_something_to_look_for() {
+fn what_is_written_after_a_rebuild_during_a_sync_is_kept_and_sent() {
+    let (mut server, mut devices) = two();
+    devices[1].write("UPDATE t SET v = 'A' WHERE id = 1").unwrap();
+    devices[1].sync(&mut server);
+    devices[0].clock_ms += 1_000;
+    let program = Device::open(&devices[0].path);
+    let write = "DELETE FROM t WHERE id = 2; UPDATE t SET v = 'B' WHERE id = 1";
+    server.meanwhile = Some(Box::new(move || {
+        program.app.execute_batch(&format!("{} {write}", REBUILDS[1])).unwrap();
+    }));
+    for device in [0, 0, 1] {
+        devices[device].sync(&mut server);
+    }
+    for device in &devices {
+        assert_eq!(device.texts("SELECT id || v FROM t"), ["1B"]);
+    }
+}
+
+#[test]
+fn a_sync_is_due_for_a_column_that_is_not_captured_yet() {
     let (mut server, mut devices) = two();
     devices[0].write("ALTER TABLE t ADD COLUMN stars INTEGER DEFAULT 0").unwrap();
     devices[0].write("UPDATE t SET stars = 5 WHERE id = 1").unwrap();
