@@ -96,6 +96,27 @@ class Shop:
         book.pages = pages
         book.save(update_fields=["pages"])
 
+    def genre(self, name):
+        return self.models.Genre.objects.filter(name=name).first()
+
+    def genres(self):
+        return list(self.models.Genre.objects.order_by("name"))
+
+    def add_genre(self, name, about):
+        return self.models.Genre.objects.create(name=name, about=about)
+
+    def pitches(self):
+        return list(self.models.Pitch.objects.order_by("words"))
+
+    def add_pitch(self, genre, words, note):
+        self.models.Pitch.objects.create(genre=genre, words=words, note=note)
+
+    def has_pitches(self, genre):
+        return self.models.Pitch.objects.filter(genre=genre).exists()
+
+    def delete(self, thing):
+        thing.delete()
+
     def facts(self):
         from django.contrib.admin.models import LogEntry
 

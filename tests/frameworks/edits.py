@@ -3,11 +3,30 @@
     python app.py FILE make                   the tables, and who edits
     python app.py FILE edit NAME SEED COUNT   {"added": [fact…], "removed": [fact…]}
     python app.py FILE facts                  [fact…], sorted: what rows say, whatever their keys are
+    python app.py FILE faults                 [fault…]: values and references of other rows
 """
 
 import json
 import random
 import sys
+
+
+GENRES = ["crime", "drama", "epic", "fable", "farce", "myth", "poem", "satire"]
+
+
+def faults(shop):
+    """What a row says of itself tells whose it is."""
+    names = {genre.id: genre.name for genre in shop.genres()}
+    for genre in shop.genres():
+        if genre.about != f"about {genre.name}":
+            yield f"{genre.name}: {genre.about}"
+    for pitch in shop.pitches():
+        if pitch.note != f"note of {pitch.words}":
+            yield f"{pitch.words}: {pitch.note}"
+        # Of two rows of one name, one is held back, and what refers to it refers to no row.
+        genre = names.get(pitch.genre_id)
+        if genre and not pitch.words.startswith(f"{genre} "):
+            yield f"{pitch.words} is {genre}"
 
 
 class Editor:
@@ -29,6 +48,23 @@ class Editor:
     def edit(self):
         kinds = [self.book, self.book, self.tag, self.draft, self.undraft, self.pages]
         self.random.choice(kinds)()
+        self.random.choice([self.pitch, self.pitch, self.withdraw])()
+
+    def pitch(self):
+        """Genres have names that are unique: two people add the same one."""
+        name = self.random.choice(GENRES)
+        genre = self.shop.genre(name) or self.shop.add_genre(name, f"about {name}")
+        words = self.fresh(name)
+        self.shop.add_pitch(genre, words, f"note of {words}")
+
+    def withdraw(self):
+        """Anybody deletes anybody's."""
+        pitches = self.shop.pitches()
+        if pitches:
+            self.shop.delete(self.random.choice(pitches))
+        genres = [genre for genre in self.shop.genres() if not self.shop.has_pitches(genre)]
+        if genres:
+            self.shop.delete(self.random.choice(genres))
 
     def author(self):
         known = self.shop.authors()
@@ -96,5 +132,7 @@ def main(open_shop):
         print(json.dumps({"added": editor.added, "removed": editor.removed}))
     elif command == "facts":
         print(json.dumps(sorted(shop.facts())))
+    elif command == "faults":
+        print(json.dumps(list(faults(shop))))
     else:
         print(json.dumps(None))

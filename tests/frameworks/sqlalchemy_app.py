@@ -77,6 +77,21 @@ class Log(Base):
     book: Mapped[Book] = relationship()
 
 
+class Genre(Base):
+    __tablename__ = "genre"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    about: Mapped[str]
+
+
+class Pitch(Base):
+    __tablename__ = "pitch"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    genre_id: Mapped[int] = mapped_column(ForeignKey("genre.id"))
+    words: Mapped[str]
+    note: Mapped[str]
+
+
 def open_shop(file, make):
     engine = create_engine(f"sqlite:///{file}")
 
@@ -134,6 +149,28 @@ class Shop:
 
     def set_pages(self, book, pages):
         book.pages = pages
+        self.session.commit()
+
+    def genre(self, name):
+        return self.session.scalars(select(Genre).where(Genre.name == name)).first()
+
+    def genres(self):
+        return self.session.scalars(select(Genre).order_by(Genre.name)).all()
+
+    def add_genre(self, name, about):
+        return self.add(Genre(name=name, about=about))
+
+    def pitches(self):
+        return self.session.scalars(select(Pitch).order_by(Pitch.words)).all()
+
+    def add_pitch(self, genre, words, note):
+        self.add(Pitch(genre_id=genre.id, words=words, note=note))
+
+    def has_pitches(self, genre):
+        return self.session.scalars(select(Pitch).where(Pitch.genre_id == genre.id)).first()
+
+    def delete(self, thing):
+        self.session.delete(thing)
         self.session.commit()
 
     def facts(self):

@@ -287,8 +287,7 @@ pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
     }
     for Renumbered { table, from, to } in &report.renumbered {
         output.line(format_args!(
-            "  {table}: row {from} of this device is row {to} now: another device was first to take \
-             {from}"
+            "  {table}: row {from} of this device is row {to} now: the key {from} is another row's"
         ));
     }
     if report.became_device {

@@ -10,27 +10,30 @@
 //! -         DELETE, UPDATE of the key (old)   gone
 //! ?         before INSERT and UPDATE          may be gone: it collides on a UNIQUE index, and
 //!                                             OR REPLACE deletes without firing delete triggers
-//! +         before INSERT without a key       the next new row of the table gets its key from
-//!                                             SQLite
+//! +         before INSERT without a key       SQLite is about to choose this key for a new row
 //! ```
 //!
 //! SQLite has chosen no key yet when a BEFORE trigger fires, and shows -1 (3.0 and later; the page
 //! on triggers calls it undefined). Should it show anything else one day, no key counts as counted.
+//! A program may give -1 itself, and an upsert may find its row: so `+` holds the key that SQLite is
+//! going to choose, and the row that gets it is the new one.
 //!
 //! # Invariants
 //! - The triggers use no function that an older SQLite or another program lacks (3.24 and later).
 //! - Comparison is by bytes and storage class, whatever the column's collation and affinity.
 
-use rusqlite::{Connection, OptionalExtension};
+use crdt::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::error::Result;
 use crate::table::{Table, Unique, quote};
+use crate::value::Bound;
 
 /// SQLite's clock in milliseconds since 1970. `julianday` holds whole milliseconds; rounding gets
 /// them back. (`unixepoch('subsec')` needs SQLite 3.42.)
 const NOW_MS: &str = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)";
 
-/// The next new row gets its key from SQLite.
+/// SQLite is about to choose the key of a new row.
 pub(crate) const NEXT: &str = "+";
 
 const KINDS: [&str; 7] =
@@ -77,6 +80,65 @@ pub(crate) fn noted_count(db: &Connection) -> Result<u64> {
     let sql = "SELECT count(*) FROM warren_outbox WHERE changed <> ?1";
     let count: i64 = db.prepare_cached(sql)?.query_row([NEXT], |row| row.get(0))?;
     Ok(count.cast_unsigned())
+}
+
+/// The number of the last note.
+pub(crate) fn last_note(db: &Connection) -> Result<i64> {
+    let sql = "SELECT coalesce(max(seq), 0) FROM warren_outbox";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// The note `seq` is about a row that has another key.
+pub(crate) fn change_key(db: &Connection, table: &Table, seq: i64, key: &[Value]) -> Result<()> {
+    let places = each_place(table, 2, "=", ", ");
+    let sql = format!("UPDATE warren_outbox SET {places} WHERE seq = ?1");
+    let seq = Value::Integer(seq);
+    let values = std::iter::once(&seq).chain(key).map(Bound);
+    db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+    Ok(())
+}
+
+/// All notes about a row are about one that has kept its key.
+pub(crate) fn change_key_back(
+    db: &Connection,
+    table: &Table,
+    (old, new): (&[Value], &[Value]),
+) -> Result<()> {
+    let sql = format!(
+        "UPDATE warren_outbox SET {} WHERE table_id = ?1 AND {}",
+        each_place(table, 2, "=", ", "),
+        each_place(table, 2 + old.len(), "IS", " AND "),
+    );
+    let id = Value::Integer(table.id);
+    let values = std::iter::once(&id).chain(old).chain(new).map(Bound);
+    db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+    Ok(())
+}
+
+/// `k1 = ?2, k2 = ?3`, from this parameter on.
+fn each_place(table: &Table, first: usize, operator: &str, separator: &str) -> String {
+    let one = |place| format!("k{} {operator} ?{}", place + 1, first + place);
+    (0..table.key.len()).map(one).collect::<Vec<_>>().join(separator)
+}
+
+/// Takes back what the triggers noted of a change of a row's key, after the note `last`. (A row that
+/// has a UNIQUE value shares it with itself, and is looked at, too.)
+pub(crate) fn forget_rekey(
+    db: &Connection,
+    table: &Table,
+    (old, new): (&[Value], &[Value]),
+    last: i64,
+) -> Result<()> {
+    let sql = format!(
+        "DELETE FROM warren_outbox WHERE seq > ?1 AND table_id = ?2
+         AND (changed IN ('-', '?') AND {} OR changed = '*' AND {})",
+        each_place(table, 3, "IS", " AND "),
+        each_place(table, 3 + table.key.len(), "IS", " AND "),
+    );
+    let place = [Value::Integer(last), Value::Integer(table.id)];
+    let values = place.iter().chain(old).chain(new).map(Bound);
+    db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+    Ok(())
 }
 
 /// Whether the table has triggers that are not ours.
@@ -129,8 +191,9 @@ fn triggers(table: &Table) -> Vec<(String, String)> {
         let key = quote(&table.key[0]);
         let when = format!("BEFORE INSERT ON {on} WHEN new.{key} = -1");
         let next = format!(
-            "INSERT INTO warren_outbox (at,table_id,changed) VALUES (0,{},'{NEXT}'); ",
-            table.id
+            "INSERT INTO warren_outbox (at,table_id,changed,k1) VALUES ({NOW_MS},{},'{NEXT}',{}); ",
+            table.id,
+            next_key(table),
         );
         all.push(trigger("count", &when, &next));
     }
@@ -140,6 +203,19 @@ fn triggers(table: &Table) -> Vec<(String, String)> {
         all.push(trigger("replace_update", &format!("BEFORE UPDATE ON {on}"), &look));
     }
     all
+}
+
+/// The key that SQLite gives to the next row that comes without one
+/// (<https://sqlite.org/autoinc.html>).
+fn next_key(table: &Table) -> String {
+    let (key, name) = (quote(&table.key[0]), quote(&table.name));
+    let largest = format!("coalesce((SELECT max({key}) FROM {name}),0)");
+    if !table.autoincrement {
+        return format!("{largest}+1");
+    }
+    let name = table.name.replace('\'', "''");
+    let given = format!("SELECT seq FROM sqlite_sequence WHERE name='{name}'");
+    format!("max({largest},coalesce(({given}),0))+1")
 }
 
 /// Bytes and storage class: `IS` alone goes by collation, and takes 1 for 1.0.

@@ -24,14 +24,21 @@ use crate::{parts, show};
 
 /// Notes what differs in a table of which nothing went away, with this time (milliseconds since 1970).
 pub(crate) fn note_differences(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
-    let exceptions = exception::all(db)?.into_iter();
-    let kept = exceptions.filter(|(id, kind)| id.table == table.id && *kind == Kind::Kept);
+    let (mut kept, mut held) = (BTreeSet::new(), BTreeSet::new());
+    for (id, kind) in exception::all(db)?.into_iter().filter(|(id, _)| id.table == table.id) {
+        match kind {
+            Kind::Kept => drop(kept.insert(id)),
+            kind if kind.is_held() => drop(held.insert(id)),
+            _ => {}
+        }
+    }
     let mut comparison = Comparison {
         db,
         table,
         at_ms,
         names: Names::new(db)?,
-        kept: kept.map(|(id, _)| id).collect(),
+        kept,
+        held,
         doubtful: BTreeMap::new(),
     };
     let at_default = at_default(db, table)?;
@@ -61,6 +68,8 @@ struct Comparison<'a> {
     names: Names<'a>,
     /// Deleted rows that are visible.
     kept: BTreeSet<RowId>,
+    /// Rows that are held back: what the table has under such a key is another row.
+    held: BTreeSet<RowId>,
     /// Rows that wait to be shown and are not as the state has them, by their encoded keys.
     doubtful: BTreeMap<Vec<u8>, Doubtful>,
 }
@@ -77,7 +86,10 @@ impl Comparison<'_> {
         let id = RowId::new(self.table.id, &key);
         let waits = state::waits(self.db, &id)?;
         let row = state::load(self.db, &id)?;
-        let row = row.filter(|row| row.is_live() || waits || self.kept.contains(&id));
+        let is_visible = |row: &Row| {
+            if row.is_live() { !self.held.contains(&id) } else { self.kept.contains(&id) }
+        };
+        let row = row.filter(|row| waits || is_visible(row));
         let Some(row) = row else { return self.note_new(&key) };
         let is_default = |place: usize| at_default[place] == Value::Integer(1);
         let differing = self.differing(&row, values, is_default)?;
@@ -141,7 +153,7 @@ impl Comparison<'_> {
         if self.table.counts {
             // Who gave the key is not known. Two rows that should be one can be put together
             // again, one that should be two cannot.
-            self.note(&[Value::Null], NEXT)?;
+            self.note(key, NEXT)?;
         }
         self.note(key, "*")
     }

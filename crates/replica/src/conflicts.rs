@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crdt::{Change, LostEdit, Node, RowChanges, Timestamp, Value, lost_edits};
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::Connection;
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
@@ -22,8 +22,8 @@ use crate::rules::{Rules, set_triggers};
 use crate::show::{self, Shown, Values};
 use crate::stamp::{self, Now};
 use crate::state::{self, Names, RowId};
-use crate::table::{Table, quote};
-use crate::value::{Bound, literal, literals};
+use crate::table::Table;
+use crate::value::{literal, literals};
 use crate::{parts, schema_change, unseen};
 
 /// An edit that is not shown, and that the author of what is shown did not see.
@@ -372,12 +372,7 @@ fn write(db: &Connection, found: &Found) -> Result<()> {
     if let Some((column, value)) = &cell
         && show::is_shown(db, table, &id)?
     {
-        let values = std::iter::once(value).chain(&found.key).map(Bound);
-        let condition = table.key_condition_from(2);
-        let (table, column) = (quote(&table.name), quote(column));
-        let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {condition}");
-        db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
-        return Ok(());
+        return restored(show::write_cell(db, table, &id, (column, value))?);
     }
     // The row comes back as it was last known, but for this cell.
     let row = state::load(db, &id)?.unwrap_or_default();

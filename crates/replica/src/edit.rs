@@ -6,18 +6,18 @@
 //! (`docs/decisions/7-replaced-timestamps.md`).
 
 use crdt::{Change, Timestamp, Value};
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 use crate::log::Log;
+use crate::renumber::Renumbered;
 use crate::replica::Replica;
 use crate::rules::{Rules, set_triggers};
-use crate::show;
+use crate::show::{self, Shown};
 use crate::stamp::{self, Now, SeenCell};
 use crate::state::RowId;
-use crate::table::{Table, quote};
-use crate::value::Bound;
-use crate::{obstacle, parts, schema_change};
+use crate::table::Table;
+use crate::{capture, parts, schema_change};
 
 /// A new value for one cell, and the value that its author saw there.
 #[derive(Clone, Debug)]
@@ -63,15 +63,41 @@ impl Replica {
     /// [`Error::Untrackable`] if the table is not tracked or has no such column,
     /// [`Error::NotRestored`] if it does not take the value.
     pub fn edit(&self, edit: &CellEdit<'_>, now_ms: u64) -> Result<EditOutcome> {
-        // It is a user's write, so the table's rules are the user's.
-        self.transaction_under(Rules { triggers: false, foreign_keys: true }, |db| {
-            schema_change::follow_schema(db, now_ms)?;
-            let now = Now { device_ms: now_ms, offset_ms: 0 };
-            let tables = Table::all(db)?;
+        let now = Now { device_ms: now_ms, offset_ms: 0 };
+        let mut key = edit.key.to_vec();
+        for _ in 0..TRIES_COUNT_MAX {
             // Whatever was written before has a message of its own, which this edit can name.
-            stamp::stamp(db, &tables, now)?;
-            write(db, &tables, now, edit)
-        })
+            let moved = self.transaction(|db| {
+                schema_change::follow_schema(db, now_ms)?;
+                stamp::stamp(db, &Table::all(db)?, now)
+            })?;
+            follow_row(edit.table, &mut key, &moved);
+            let edit =
+                CellEdit { key: &key, value: edit.value.clone(), seen: edit.seen.clone(), ..*edit };
+            // It is a user's write, so the table's rules are the user's.
+            let rules = Rules { triggers: false, foreign_keys: true };
+            let outcome = self.transaction_under(rules, |db| {
+                let tables = Table::all(db)?;
+                let is_stamped = capture::noted_count(db)? == 0;
+                is_stamped.then(|| write(db, &tables, now, &edit)).transpose()
+            })?;
+            if let Some(outcome) = outcome {
+                return Ok(outcome);
+            }
+        }
+        Err(Error::NotRestored { why: "other programs write to the file all the time".into() })
+    }
+}
+
+/// How often another program may write between the stamp and the edit.
+const TRIES_COUNT_MAX: u32 = 50;
+
+/// The author saw the row under the key that it had until now.
+fn follow_row(table: &str, key: &mut [Value], moved: &[Renumbered]) {
+    let [Value::Integer(key)] = key else { return };
+    let mut of_table = moved.iter().filter(|moved| moved.table.eq_ignore_ascii_case(table));
+    if let Some(moved) = of_table.find(|moved| moved.from == *key) {
+        *key = moved.to;
     }
 }
 
@@ -90,15 +116,11 @@ fn write(db: &Connection, tables: &[Table], now: Now, edit: &CellEdit<'_>) -> Re
     if is_same(&shown, &edit.value) {
         return Ok(EditOutcome::Written);
     }
-    let values = std::iter::once(&edit.value).chain(edit.key).map(Bound);
-    let condition = table.key_condition_from(2);
-    let (name, quoted) = (quote(&table.name), quote(&column.name));
-    let sql = format!("UPDATE {name} SET {quoted} = ?1 WHERE {condition}");
     set_triggers(db, true)?;
-    let written = db.prepare_cached(&sql)?.execute(params_from_iter(values));
+    let written = show::write_cell(db, table, &row, (&column.name, &edit.value));
     set_triggers(db, false)?;
-    if let Err(error) = written {
-        return Err(Error::NotRestored { why: obstacle::refusal(error.into())? });
+    if let Shown::Refused(why) = written? {
+        return Err(Error::NotRestored { why });
     }
     if is_same(&shown, &edit.seen) {
         return Ok(EditOutcome::Written);

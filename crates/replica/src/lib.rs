@@ -27,6 +27,7 @@ use sqlite3mc_sys as _;
 
 mod adopt;
 mod affinity;
+mod candidates;
 mod capture;
 mod codec;
 mod comparison;
@@ -57,6 +58,7 @@ mod parts;
 mod phrase;
 mod receipt;
 mod receive;
+mod references;
 mod renumber;
 mod replica;
 mod report;

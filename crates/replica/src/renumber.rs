@@ -1,5 +1,6 @@
 //! Renumbering: two devices have given one counted key to a new row each. The row that the server
 //! does not have yet, which is this device's, gets the next free key, and what refers to it follows.
+//! A row that a copy of this file has sent under another key gets that one.
 //!
 //! Nobody else has seen the row, so its messages and those that refer to it are changed as if it had
 //! had the other key from the beginning; nothing tells that it ever had the first.
@@ -13,19 +14,22 @@
 //!
 //! # Not here
 //! - References that no foreign key declares: the report names both keys.
+//! - New rows whose keys this device knows from other rows → `stamp/new_rows.rs`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crdt::{Change, Timestamp, Value};
 use rusqlite::Connection;
 
+use crate::counted::{self, FreeKeys};
 use crate::error::Result;
 use crate::merge::{merge_one, rebuild, row_of};
+use crate::references::{NewKeys, References, follow_in_other_tables};
 use crate::state::{self, Names, RowId};
-use crate::table::{self, ForeignKey, Table, quote};
-use crate::{counted, log, meta};
+use crate::table::Table;
+use crate::{log, meta};
 
-/// A new row that got another key, since another device was first to take it.
+/// A new row that got another key, since another row has the one that it had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renumbered {
     /// The row's table.
@@ -58,23 +62,102 @@ pub(crate) fn renumber(db: &Connection, tables: &[Table]) -> Result<Vec<Renumber
         return Ok(Vec::new());
     }
     follow_in_messages(db, &mut names, tables, &references, &moves)?;
-    follow_in_other_tables(db, tables, &moves)?;
+    let mut new_keys = NewKeys::new();
     let mut done = Vec::new();
     for table in tables {
-        for (&from, to) in moves.get(&table.id).into_iter().flatten() {
-            done.push(Renumbered { table: table.name.clone(), from, to: to.new });
+        for (&from, &Move { new: to, .. }) in moves.get(&table.id).into_iter().flatten() {
+            new_keys.entry(table.id).or_default().insert(from, to);
+            done.push(Renumbered { table: table.name.clone(), from, to });
         }
     }
+    follow_in_other_tables(db, tables, &new_keys)?;
     Ok(done)
 }
 
-/// A row of this device whose key a received message names.
-struct Taken {
-    /// The message that made it.
+/// What received messages say of rows of this device that no server has.
+#[derive(Default)]
+struct Received {
+    /// Rows whose keys messages name, with the messages that made the rows.
+    taken: BTreeMap<(i64, i64), Timestamp>,
+    /// Rows that are there already, from a file that is a copy of this one, or that this one is a
+    /// copy of.
+    twins: BTreeMap<(i64, i64), Twin>,
+    /// The largest key that a message names, by table.
+    largest: HashMap<i64, i64>,
+}
+
+/// A message and another one of the same moment, in the same table.
+struct Twin {
+    key: i64,
     since: Timestamp,
-    /// Its change, if the received one is the same of the same moment: this very row, from a file
-    /// that is a copy of this one, or that this one is a copy of.
-    twin: Option<Change>,
+    own: Change,
+    received: Change,
+}
+
+impl Received {
+    fn read(
+        db: &Connection,
+        names: &mut Names<'_>,
+        (tables, references): (&[Table], &References),
+    ) -> Result<Self> {
+        let node = meta::node(db)?;
+        let mut received = Self::default();
+        log::for_each_unmerged(db, |message| {
+            let Ok(change) = names.log.decode(message) else { return Ok(()) };
+            let own = message.timestamp.with_node(node);
+            let Some((id, key)) = received.add_key(db, names, &change)? else { return Ok(()) };
+            let Some(row) = counted::made_by(db, own)?.filter(|row| row.table == id) else {
+                return Ok(());
+            };
+            let table = tables.iter().find(|table| table.id == id);
+            let twin = Twin { key, since: own, own: names.log.change(own)?, received: change };
+            if let [Value::Integer(old)] = row.key_values()?[..]
+                && table.is_some_and(|table| twin.looks_the_same(table, references))
+            {
+                received.twins.insert((id, old), twin);
+            }
+            Ok(())
+        })?;
+        Ok(received)
+    }
+
+    /// Notes the key that a change names: the table's number and the key, if it is one that SQLite
+    /// may have chosen.
+    fn add_key(
+        &mut self,
+        db: &Connection,
+        names: &mut Names<'_>,
+        change: &Change,
+    ) -> Result<Option<(i64, i64)>> {
+        let (Change::Write { table, key, .. } | Change::Delete { table, key, .. }) = change else {
+            return Ok(None);
+        };
+        let [Value::Integer(key)] = key[..] else { return Ok(None) };
+        let id = RowId::new(names.table(table)?, &[Value::Integer(key)]);
+        let largest = self.largest.entry(id.table).or_insert(key);
+        *largest = key.max(*largest);
+        if let Some(since) = counted::find(db, &id)? {
+            self.taken.insert((id.table, key), since);
+        }
+        Ok(Some((id.table, key)))
+    }
+}
+
+impl Twin {
+    /// Whether both wrote the same, but for keys that SQLite chose.
+    fn looks_the_same(&self, table: &Table, references: &References) -> bool {
+        let (Change::Write { cells: own, .. }, Change::Write { cells: received, .. }) =
+            (&self.own, &self.received)
+        else {
+            return false;
+        };
+        own.len() == received.len()
+            && own.iter().zip(received).all(|(own, received)| {
+                own.column == received.column
+                    && (own.value == received.value
+                        || references.target(table.id, &own.column).is_some())
+            })
+    }
 }
 
 fn moves(
@@ -83,142 +166,80 @@ fn moves(
     tables: &[Table],
     references: &References,
 ) -> Result<Moves> {
-    let mut taken: BTreeMap<(i64, i64), Taken> = BTreeMap::new();
-    let mut largest: HashMap<i64, i64> = HashMap::new();
-    log::for_each_unmerged(db, |message| {
-        let Ok(change) = names.log.decode(message) else { return Ok(()) };
-        let (Change::Write { table, key, .. } | Change::Delete { table, key, .. }) = &change else {
-            return Ok(());
-        };
-        let [Value::Integer(number)] = key[..] else { return Ok(()) };
-        let id = RowId::new(names.table(table)?, key);
-        let largest = largest.entry(id.table).or_insert(number);
-        *largest = number.max(*largest);
-        let Some(since) = counted::find(db, &id)? else { return Ok(()) };
-        let is_of_the_moment = message.timestamp.with_node(since.node()) == since;
-        let entry = taken.entry((id.table, number)).or_insert(Taken { since, twin: None });
-        if is_of_the_moment && names.log.change(since)? == change {
-            entry.twin = Some(change);
-        }
-        Ok(())
-    })?;
+    let mut received = Received::read(db, names, (tables, references))?;
     loop {
-        let moves = move_all(db, tables, &taken, &largest)?;
+        let moves = move_all(db, tables, &received)?;
         // Two rows that look the same, and refer to rows that are not, are two.
-        let before = taken.values().filter(|taken| taken.twin.is_some()).count();
-        for ((id, _), Taken { since, twin }) in &mut taken {
-            let table = tables.iter().find(|table| table.id == *id);
-            let refers = |mut twin: Change| {
-                table.is_none_or(|table| references.follow(table, (*since, &mut twin), &moves))
-            };
-            if twin.clone().is_some_and(refers) {
-                *twin = None;
+        let before = received.twins.len();
+        received.twins.retain(|(id, _), twin| {
+            let mut own = twin.own.clone();
+            if let Some(table) = tables.iter().find(|table| table.id == *id) {
+                follow(references, table, (twin.since, &mut own), &moves);
             }
-        }
-        if taken.values().filter(|taken| taken.twin.is_some()).count() == before {
+            own == twin.received
+        });
+        if received.twins.len() == before {
             return Ok(moves);
         }
     }
 }
 
-fn move_all(
-    db: &Connection,
-    tables: &[Table],
-    taken: &BTreeMap<(i64, i64), Taken>,
-    largest: &HashMap<i64, i64>,
-) -> Result<Moves> {
+fn move_all(db: &Connection, tables: &[Table], received: &Received) -> Result<Moves> {
     let mut moves = Moves::new();
     for table in tables {
-        let mut last = None;
-        let rows = taken.range((table.id, i64::MIN)..=(table.id, i64::MAX));
-        for (&(_, old), &Taken { since, .. }) in rows.filter(|(_, taken)| taken.twin.is_none()) {
-            let received = largest.get(&table.id).copied().unwrap_or(old);
-            let before = last.map_or_else(|| largest_key(db, table, received), Ok)?;
+        let of_table = || (table.id, i64::MIN)..=(table.id, i64::MAX);
+        for (&(_, old), &Twin { key: new, since, .. }) in received.twins.range(of_table()) {
+            if new != old {
+                moves.entry(table.id).or_default().insert(old, Move { new, since });
+            }
+        }
+        let taken = received.taken.range(of_table());
+        let mut free = None;
+        for (name, &since) in taken.filter(|(name, _)| !received.twins.contains_key(name)) {
+            let largest = received.largest.get(&table.id).copied().unwrap_or(name.1);
+            let free = match &mut free {
+                Some(free) => free,
+                none => none.insert(FreeKeys::above_all(db, table, largest)?),
+            };
             // After the last number there is none, as for SQLite: the newest write is shown.
-            let Some(new) = i64::checked_add(before, 1) else { break };
-            moves.entry(table.id).or_default().insert(old, Move { new, since });
-            last = Some(new);
+            let Some(new) = free.draw() else { break };
+            moves.entry(table.id).or_default().insert(name.1, Move { new, since });
         }
     }
     Ok(moves)
 }
 
-/// The largest key that the table ever had, or will have when everything is merged.
-fn largest_key(db: &Connection, table: &Table, received: i64) -> Result<i64> {
-    let sql = format!("SELECT max({}) FROM {}", quote(&table.key[0]), quote(&table.name));
-    let shown: Option<i64> = db.query_row(&sql, [], |row| row.get(0))?;
-    let mut largest = received.max(shown.unwrap_or(received));
-    let mut statement = db.prepare("SELECT key FROM warren_row WHERE table_id = ?1")?;
-    let mut rows = statement.query([table.id])?;
-    while let Some(row) = rows.next()? {
-        let id = RowId { table: table.id, key: row.get(0)? };
-        if let [Value::Integer(number)] = id.key_values()?[..] {
-            largest = largest.max(number);
+/// Puts new keys into a change of this moment; whether there was anything to put.
+fn follow(
+    references: &References,
+    table: &Table,
+    (at, change): (Timestamp, &mut Change),
+    moves: &Moves,
+) -> bool {
+    let mut has_changed = false;
+    let mut replace = |target: Option<i64>, value: &mut Value| {
+        let Value::Integer(old) = *value else { return false };
+        let to = target.and_then(|target| moves.get(&target)?.get(&old));
+        // A baseline has no time of its own: it was read while the row was there.
+        let Some(to) = to.filter(|to| at >= to.since || at.is_baseline()) else { return false };
+        *value = Value::Integer(to.new);
+        has_changed = true;
+        true
+    };
+    let (key, cells) = match change {
+        Change::Write { key, cells, .. } => (key, &mut cells[..]),
+        Change::Delete { key, .. } => (key, &mut [][..]),
+        Change::Schema { .. } | Change::Part { .. } | Change::Erased => return false,
+    };
+    for (column, value) in table.key.iter().zip(key) {
+        if !replace(table.counts.then_some(table.id), value) {
+            replace(references.target(table.id, column), value);
         }
     }
-    Ok(largest)
-}
-
-/// Which columns hold keys of which counting table, whether directly or of a table whose own key
-/// does.
-struct References {
-    targets: HashMap<(i64, String), i64>,
-}
-
-impl References {
-    fn new(tables: &[Table]) -> Self {
-        let mut references = Self { targets: HashMap::new() };
-        // Each round follows one more link of a chain of tables.
-        while tables.iter().any(|table| references.add(table, tables)) {}
-        references
+    for cell in cells {
+        replace(references.target(table.id, &cell.column), &mut cell.value);
     }
-
-    /// Whether one was found that was not known.
-    fn add(&mut self, table: &Table, tables: &[Table]) -> bool {
-        let before = self.targets.len();
-        for ForeignKey { columns, parent, parent_columns, .. } in &table.foreign_keys {
-            let parent = tables.iter().find(|table| table.name.eq_ignore_ascii_case(parent));
-            let Some(parent) = parent else { continue };
-            for (column, parent_column) in columns.iter().zip(parent_columns) {
-                let is_key = parent.counts && parent.key[0].eq_ignore_ascii_case(parent_column);
-                let target = self.target(parent.id, parent_column);
-                if let Some(target) = target.or(is_key.then_some(parent.id)) {
-                    self.targets.insert((table.id, column.to_ascii_lowercase()), target);
-                }
-            }
-        }
-        self.targets.len() > before
-    }
-
-    fn target(&self, table: i64, column: &str) -> Option<i64> {
-        self.targets.get(&(table, column.to_ascii_lowercase())).copied()
-    }
-
-    /// Puts new keys into a change of this moment; whether there was anything to put.
-    fn follow(&self, table: &Table, (at, change): (Timestamp, &mut Change), moves: &Moves) -> bool {
-        let mut has_changed = false;
-        let mut replace = |target: Option<i64>, value: &mut Value| {
-            let Value::Integer(old) = *value else { return };
-            let to = target.and_then(|target| moves.get(&target)?.get(&old));
-            if let Some(to) = to.filter(|to| at >= to.since) {
-                *value = Value::Integer(to.new);
-                has_changed = true;
-            }
-        };
-        let (key, cells) = match change {
-            Change::Write { key, cells, .. } => (key, &mut cells[..]),
-            Change::Delete { key, .. } => (key, &mut [][..]),
-            Change::Schema { .. } | Change::Part { .. } | Change::Erased => return false,
-        };
-        for (column, value) in table.key.iter().zip(key) {
-            let own = moves.contains_key(&table.id).then_some(table.id);
-            replace(self.target(table.id, column).or(own), value);
-        }
-        for cell in cells {
-            replace(self.target(table.id, &cell.column), &mut cell.value);
-        }
-        has_changed
-    }
+    has_changed
 }
 
 fn follow_in_messages(
@@ -236,7 +257,7 @@ fn follow_in_messages(
         let Some(table) = tables.iter().find(|table| table.id == before.table) else {
             return Ok(false);
         };
-        if !references.follow(table, (timestamp, change), moves) {
+        if !follow(references, table, (timestamp, change), moves) {
             return Ok(false);
         }
         let after = row_of(names, change)?.expect("it stays what it is");
@@ -267,34 +288,9 @@ fn leave(
             others.insert(id.clone());
         }
         state::remove(db, id)?;
-        state::unsettle(db, id, true)?;
     }
-    rebuild(names, &others)
-}
-
-/// Tables that do not sync follow, too; what SQLite refuses there stays as it is.
-fn follow_in_other_tables(db: &Connection, tables: &[Table], moves: &Moves) -> Result<()> {
-    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
-    let mut statement = db.prepare_cached(sql)?;
-    let names = statement.query_map([], |row| row.get(0))?;
-    let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
-    let is_tracked =
-        |name: &String| tables.iter().any(|table| table.name.eq_ignore_ascii_case(name));
-    for name in names.iter().filter(|name| !table::is_internal(name) && !is_tracked(name)) {
-        for key in table::foreign_keys(db, name)? {
-            let parent = tables.iter().find(|t| t.name.eq_ignore_ascii_case(&key.parent));
-            let Some(moved) = parent.and_then(|parent| moves.get(&parent.id)) else { continue };
-            let parent = &parent.expect("it has moves").key[0];
-            let pairs = key.columns.iter().zip(&key.parent_columns);
-            for (column, _) in pairs.filter(|(_, target)| target.eq_ignore_ascii_case(parent)) {
-                let (name, column) = (quote(name), quote(column));
-                let sql = format!("UPDATE OR IGNORE {name} SET {column} = ?2 WHERE {column} = ?1");
-                let mut update = db.prepare(&sql)?;
-                for (old, to) in moved {
-                    update.execute((old, to.new))?;
-                }
-            }
-        }
-    }
-    Ok(())
+    rebuild(names, &others)?;
+    // What the table has under such a key is the row that has another one now: it is to go before
+    // anything else is shown there, with the columns that the other row may not have.
+    left.keys().try_for_each(|id| state::unsettle_under_other(db, id))
 }

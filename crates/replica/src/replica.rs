@@ -8,11 +8,12 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::error::{Error, Result};
 use crate::key::{FileKey, check_key};
 use crate::meta::{self, Key};
+use crate::receive::become_device;
 use crate::rules::Rules;
 use crate::stamp::{self, Now};
-use crate::table::{self, Table};
+use crate::table::Table;
 use crate::track::{self, Tracked};
-use crate::{capture, identity, log, schema_change};
+use crate::{candidates, capture, counted, identity, log, schema_change};
 
 /// How long to wait for another program's lock on the file.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -167,7 +168,12 @@ impl Replica {
         }
         self.transaction(|db| {
             meta::set(db, Key::Identity, found)?;
-            meta::new_node(db)?;
+            if known.is_some() && counted::is_any(db)? {
+                // The messages that made such rows change, in each of the files in another way.
+                become_device(db)?;
+            } else {
+                meta::new_node(db)?;
+            }
             meta::set(db, Key::Enrol, known.is_some())
         })
     }
@@ -212,9 +218,11 @@ impl Replica {
     /// Begins to track these tables, all or none.
     pub fn track(&self, tables: &[String]) -> Result<Vec<Tracked>> {
         self.transaction(|db| {
+            // What is in these tables refers to new rows by the keys that they will have.
+            stamp::move_from_known_keys(db, &Table::all(db)?)?;
             let mut tracked = Vec::new();
             for name in tables {
-                tracked.push(track::track(db, &table::trackable(db, name)?)?);
+                tracked.push(track::track(db, &candidates::trackable(db, name)?)?);
             }
             Ok(tracked)
         })
@@ -222,7 +230,7 @@ impl Replica {
 
     /// Begins to track every table that can be; the others come back with the reason.
     pub fn track_all(&self) -> Result<(Vec<Tracked>, Vec<Error>)> {
-        let (can, cannot) = table::candidates(&self.db)?;
+        let (can, cannot) = candidates::all(&self.db)?;
         Ok((self.track(&can)?, cannot))
     }
 

@@ -60,6 +60,18 @@ impl Report {
         let kept = ["kept", "missing"];
         self.exceptions.iter().filter(|(kind, _)| !kept.contains(kind)).map(|(_, n)| n).sum()
     }
+
+    /// A row that moves again is reported once, with its first and its last key.
+    pub(crate) fn add_renumbered(&mut self, renumbered: Vec<Renumbered>) {
+        let known = self.renumbered.len();
+        for row in renumbered {
+            let mut before = self.renumbered[..known].iter_mut();
+            match before.find(|before| before.table == row.table && before.to == row.from) {
+                Some(before) => before.to = row.to,
+                None => self.renumbered.push(row),
+            }
+        }
+    }
 }
 
 /// What a server's set differs in from this device's after all that could be exchanged was.

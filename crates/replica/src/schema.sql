@@ -29,7 +29,7 @@ CREATE TABLE warren_outbox (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,       -- SQLite's clock, milliseconds since 1970
     table_id INTEGER NOT NULL,
-    changed TEXT NOT NULL,     -- '*' all, '-' gone, '?' look, '+' next, or a 0 or 1 per captured column
+    changed TEXT NOT NULL,     -- '*' all, '-' gone, '?' look, '+' a key, or a 0 or 1 per captured column
     k1
 );
 
@@ -88,7 +88,7 @@ CREATE TABLE warren_unseen (
 CREATE TABLE warren_unsettled (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
-    remote INTEGER NOT NULL,
+    remote INTEGER NOT NULL, -- 0 changed here, 1 elsewhere, 2 another row stands in its place
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 

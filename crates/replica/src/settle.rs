@@ -20,17 +20,19 @@
 mod held;
 mod kept;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
+use crdt::Value;
 use rusqlite::Connection;
 
 use crate::capture;
+use crate::counted::raise_sequence;
 use crate::error::Result;
 use crate::exception::{self, Exception, Kind};
 use crate::obstacle::{Obstacle, ObstacleKind};
 use crate::rules::set_triggers;
 use crate::show::{self, Shown, Values};
-use crate::state::{self, Names, RowId};
+use crate::state::{self, Names, RowId, UNDER_OTHER};
 use crate::sync::PROGRESS_EVERY;
 use crate::table::Table;
 use crate::value::read;
@@ -57,9 +59,11 @@ pub(crate) fn settle(
         to_hide: Vec::new(),
         look_again: VecDeque::new(),
         dead: Vec::new(),
+        largest_keys: HashMap::new(),
     };
     settler.take_out_kept()?;
     set_triggers(db, fire)?;
+    settler.hide_others()?;
     settler.show_unsettled(progress)?;
     set_triggers(db, false)?;
     settler.hide_what_triggers_kept()?;
@@ -69,6 +73,7 @@ pub(crate) fn settle(
     settler.settle_held()?;
     settler.settle_kept()?;
     settler.forget_unsettled()?;
+    settler.raise_sequences()?;
     Ok(unwritable)
 }
 
@@ -97,6 +102,8 @@ struct Settler<'a> {
     look_again: VecDeque<RowId>,
     /// Dead rows that something visible may refer to.
     dead: Vec<RowId>,
+    /// Of the rows that changed elsewhere, by table.
+    largest_keys: HashMap<i64, i64>,
 }
 
 impl<'a> Settler<'a> {
@@ -108,10 +115,25 @@ impl<'a> Settler<'a> {
         self.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
     }
 
+    /// Takes out rows that stand in a table under the keys of others.
+    fn hide_others(&mut self) -> Result<()> {
+        self.for_each_unsettled(UNDER_OTHER, |settler, id| match settler.table(id.table) {
+            Some(table) => settler.hide(table, id),
+            None => Ok(()),
+        })?;
+        let sql = "UPDATE warren_unsettled SET remote = 1 WHERE remote = ?1 AND table_id = ?2";
+        let mut statement = self.db.prepare_cached(sql)?;
+        for table in self.tables {
+            statement.execute((UNDER_OTHER, table.id))?;
+        }
+        Ok(())
+    }
+
     fn show_unsettled(&mut self, mut progress: impl FnMut(u64)) -> Result<()> {
         let mut done = 0_usize;
-        self.for_each_unsettled(true, |settler, id| {
+        self.for_each_unsettled(1, |settler, id| {
             settler.follow_state(id)?;
+            settler.note_key(id)?;
             done += 1;
             if done.is_multiple_of(PROGRESS_EVERY) {
                 progress(done as u64);
@@ -120,10 +142,10 @@ impl<'a> Settler<'a> {
         })
     }
 
-    /// Visits the rows that changed elsewhere (`remote`) or here, a chunk at a time.
+    /// Visits the rows with this `warren_unsettled.remote`, a chunk at a time.
     fn for_each_unsettled(
         &mut self,
-        remote: bool,
+        remote: i64,
         mut visit: impl FnMut(&mut Self, &RowId) -> Result<()>,
     ) -> Result<()> {
         let mut after = RowId { table: i64::MIN, key: Vec::new() };
@@ -137,7 +159,7 @@ impl<'a> Settler<'a> {
         }
     }
 
-    fn unsettled(&self, after: &RowId, remote: bool) -> Result<Vec<RowId>> {
+    fn unsettled(&self, after: &RowId, remote: i64) -> Result<Vec<RowId>> {
         let sql = format!(
             "SELECT table_id, key FROM warren_unsettled
              WHERE (table_id, key) > (?1, ?2) AND remote = ?3
@@ -157,6 +179,27 @@ impl<'a> Settler<'a> {
         let mut statement = self.db.prepare_cached(sql)?;
         for table in self.tables {
             statement.execute([table.id])?;
+        }
+        Ok(())
+    }
+
+    fn note_key(&mut self, id: &RowId) -> Result<()> {
+        let Some(table) = self.table(id.table).filter(|table| table.autoincrement) else {
+            return Ok(());
+        };
+        if let [Value::Integer(key)] = id.key_values()?[..] {
+            let largest = self.largest_keys.entry(table.id).or_insert(key);
+            *largest = key.max(*largest);
+        }
+        Ok(())
+    }
+
+    /// SQLite is not to choose the key of a row that is known here and that it never saw.
+    fn raise_sequences(&self) -> Result<()> {
+        for (table, key) in &self.largest_keys {
+            if let Some(table) = self.table(*table) {
+                raise_sequence(self.db, table, *key)?;
+            }
         }
         Ok(())
     }

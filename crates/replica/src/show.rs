@@ -186,6 +186,38 @@ pub(crate) fn hide(db: &Connection, table: &Table, id: &RowId) -> Result<Shown> 
     Ok(attempt(db, run)?.map_or_else(Shown::Refused, |_| Shown::Yes))
 }
 
+/// Gives the row another key, if it is there.
+pub(crate) fn rekey(db: &Connection, table: &Table, old: &RowId, new: &[Value]) -> Result<Shown> {
+    let Some(key) = table.key_of(old)? else { return Ok(Shown::Yes) };
+    let set = |(place, name): (usize, &String)| format!("{} = ?{}", quote(name), place + 1);
+    let set = table.key.iter().enumerate().map(set).collect::<Vec<_>>().join(", ");
+    let (name, condition) = (quote(&table.name), table.key_condition_from(new.len() + 1));
+    let sql = format!("UPDATE OR ABORT {name} SET {set} WHERE {condition}");
+    let values = || params_from_iter(new.iter().chain(&key).map(Bound));
+    if let Err(why) = attempt(db, || db.prepare_cached(&sql)?.execute(values()))? {
+        return Ok(Shown::Refused(why));
+    }
+    // A trigger may let the statement do nothing.
+    let is_there = is_shown(db, table, old)?;
+    Ok(if is_there { Shown::Refused("a trigger keeps its key".into()) } else { Shown::Yes })
+}
+
+/// Gives one cell another value, if the table has the row.
+pub(crate) fn write_cell(
+    db: &Connection,
+    table: &Table,
+    id: &RowId,
+    (column, value): (&str, &Value),
+) -> Result<Shown> {
+    let Some(key) = table.key_of(id)? else { return Ok(Shown::Yes) };
+    let (name, column) = (quote(&table.name), quote(column));
+    let condition = table.key_condition_from(2);
+    let sql = format!("UPDATE {name} SET {column} = ?1 WHERE {condition}");
+    let values = || params_from_iter(std::iter::once(value).chain(&key).map(Bound));
+    let written = attempt(db, || db.prepare_cached(&sql)?.execute(values()))?;
+    Ok(written.map_or_else(Shown::Refused, |_| Shown::Yes))
+}
+
 /// Whether the table has the row.
 pub(crate) fn is_shown(db: &Connection, table: &Table, id: &RowId) -> Result<bool> {
     let Some(key) = table.key_of(id)? else { return Ok(false) };

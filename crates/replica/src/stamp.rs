@@ -9,25 +9,26 @@
 //! - A change is never stamped later than now, and never before a change that its author had seen.
 
 mod last_changes;
+mod new_rows;
+mod outbox;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crdt::{Change, Clock, ColumnId, Fingerprint, Row, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
 
 use self::last_changes::LastChanges;
-use crate::capture::NEXT;
+pub(crate) use self::new_rows::move_from_known_keys;
+use self::outbox::{Noted, Outbox};
 use crate::error::Result;
 use crate::exception::{self, Kind};
 use crate::log::Log;
 use crate::merge::{merge_one, note_own_unseen, unseen_writes};
+use crate::renumber::Renumbered;
 use crate::state::{self, Names, RowId};
 use crate::table::{Declared, Table, quote};
 use crate::value::{Bound, read};
 use crate::{counted, declaration, meta, parts};
-
-/// Outbox rows that are stamped together: bounds memory after a large offline import.
-const CHUNK_COUNT_MAX: usize = 50_000;
 
 /// What this device's clock shows, and how far it is off.
 #[derive(Clone, Copy, Debug)]
@@ -49,17 +50,6 @@ impl Now {
     }
 }
 
-/// One row of the outbox.
-struct Noted {
-    seq: i64,
-    at_ms: u64,
-    table: i64,
-    changed: String,
-    key: Vec<Value>,
-    /// Whether it is a new row whose key SQLite counted.
-    is_counted: bool,
-}
-
 /// A cell whose author saw something else than what stands in it.
 pub(crate) struct SeenCell {
     pub(crate) row: RowId,
@@ -68,18 +58,20 @@ pub(crate) struct SeenCell {
     pub(crate) message: Option<Timestamp>,
 }
 
-/// Stamps what is in the outbox about these tables; returns how many messages that made.
-pub(crate) fn stamp(db: &Connection, tables: &[Table], now: Now) -> Result<u64> {
-    Stamper::new(db, tables, now)?.run()
+/// Stamps what is in the outbox about these tables; returns the new rows that got another key before.
+pub(crate) fn stamp(db: &Connection, tables: &[Table], now: Now) -> Result<Vec<Renumbered>> {
+    let renumbered = move_from_known_keys(db, tables)?;
+    Stamper::new(db, tables, now)?.run()?;
+    Ok(renumbered)
 }
 
-/// The same, of what somebody did who saw something else in one cell.
+/// Stamps one edit by somebody who saw something else in that cell.
 pub(crate) fn stamp_seeing(
     db: &Connection,
     tables: &[Table],
     now: Now,
     seen: SeenCell,
-) -> Result<u64> {
+) -> Result<()> {
     let mut stamper = Stamper::new(db, tables, now)?;
     stamper.seen = Some(seen);
     stamper.run()
@@ -95,39 +87,6 @@ pub(crate) fn add(db: &Connection, now: Now, change: &Change) -> Result<()> {
     meta::set_fingerprint(db, &fingerprint)
 }
 
-fn read_outbox(
-    db: &Connection,
-    tables: &HashMap<i64, Capture<'_>>,
-    about: &str,
-) -> Result<Vec<Noted>> {
-    let key_lengths: HashMap<i64, usize> =
-        tables.iter().map(|(id, capture)| (*id, capture.table.key.len())).collect();
-    let widest = key_lengths.values().copied().max().unwrap_or(1);
-    let places: Vec<_> = (1..=widest).map(|place| format!("k{place}")).collect();
-    let sql = format!(
-        "SELECT seq, at, table_id, changed, {} FROM warren_outbox
-         WHERE {about} ORDER BY seq LIMIT {CHUNK_COUNT_MAX}",
-        places.join(", "),
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let noted = statement.query_map([], |row| {
-        let table = row.get(2)?;
-        let key = read(row, 4, key_lengths.get(&table).copied().unwrap_or(0))?;
-        let at_ms = row.get::<_, i64>(1)?.max(0).cast_unsigned();
-        let (seq, changed) = (row.get(0)?, row.get(3)?);
-        Ok(Noted { seq, at_ms, table, changed, key, is_counted: false })
-    })?;
-    Ok(noted.collect::<rusqlite::Result<_>>()?)
-}
-
-/// A condition on rows of the outbox.
-fn about<'a>(tables: impl Iterator<Item = &'a i64>) -> String {
-    let mut ids: Vec<_> = tables.map(ToString::to_string).collect();
-    // One text of one set of tables: the statement stays prepared.
-    ids.sort_unstable();
-    format!("table_id IN ({})", ids.join(", "))
-}
-
 struct Stamper<'a> {
     db: &'a Connection,
     log: Log<'a>,
@@ -140,8 +99,6 @@ struct Stamper<'a> {
     exceptions: HashMap<RowId, Kind>,
     /// What is shown of a row that changed here may depend on others only through foreign keys.
     has_references: bool,
-    /// Tables whose next new row gets a counted key.
-    counting: HashSet<i64>,
     seen: Option<SeenCell>,
 }
 
@@ -177,40 +134,32 @@ impl<'a> Stamper<'a> {
             count: 0,
             has_references,
             exceptions,
-            counting: HashSet::new(),
             seen: None,
         })
     }
 
-    fn run(mut self) -> Result<u64> {
-        let (db, about) = (self.db, about(self.tables.keys()));
-        loop {
-            let noted = read_outbox(db, &self.tables, &about)?;
-            let Some(last) = noted.last() else { break };
-            let last = last.seq;
-            self.stamp_chunk(noted)?;
-            let sql = format!("DELETE FROM warren_outbox WHERE seq <= ?1 AND {about}");
-            db.prepare_cached(&sql)?.execute([last])?;
+    fn run(mut self) -> Result<()> {
+        let mut outbox = Outbox::of(self.tables.values().map(|capture| capture.table));
+        while let Some(notes) = outbox.read(self.db)? {
+            self.stamp_chunk(notes)?;
+            outbox.delete_read(self.db)?;
         }
         // After the changes: a reading of now would move the clock past the times of all of them.
         self.announce_schemas()?;
         self.finish()
     }
 
-    fn stamp_chunk(&mut self, noted: Vec<Noted>) -> Result<()> {
-        let noted: Vec<_> =
-            noted.into_iter().filter_map(|noted| self.tell_counted(noted)).collect();
+    fn stamp_chunk(&mut self, notes: Vec<Noted>) -> Result<()> {
         let mut last_by_row: HashMap<RowId, LastChanges> = HashMap::new();
-        for (index, noted) in noted.iter().enumerate() {
+        for (index, noted) in notes.iter().enumerate() {
             let id = RowId::new(noted.table, &noted.key);
             last_by_row.entry(id).or_default().add(index, noted);
         }
-        for (index, noted) in noted.into_iter().enumerate() {
+        for (index, noted) in notes.into_iter().enumerate() {
             let id = RowId::new(noted.table, &noted.key);
             let last = &last_by_row[&id];
             let capture = self.tables.get_mut(&noted.table).expect("only these tables are read");
             let change = match capture.read(&noted.key)? {
-                Some(_) if last.goes_first(index) => last.delete(index, capture.table, &noted.key),
                 Some(values) => last.write(index, capture.table, &noted.key, values),
                 None => last.delete(index, capture.table, &noted.key),
             };
@@ -227,21 +176,6 @@ impl<'a> Stamper<'a> {
         Ok(())
     }
 
-    /// What says that the next key is counted goes. (Where another row keeps the new one out, by OR
-    /// IGNORE or an upsert, it is the next but one; that a program gives that one a key itself is
-    /// rare, and a key that counts as counted loses nothing.)
-    fn tell_counted(&mut self, mut noted: Noted) -> Option<Noted> {
-        match noted.changed.as_str() {
-            NEXT => {
-                self.counting.insert(noted.table);
-                return None;
-            }
-            "*" => noted.is_counted = self.counting.remove(&noted.table),
-            _ => {}
-        }
-        Some(noted)
-    }
-
     fn add(
         &mut self,
         timestamp: Timestamp,
@@ -254,10 +188,10 @@ impl<'a> Stamper<'a> {
             // A row that came and went since the last sync. Another device may have one of that key.
             return Ok(());
         }
-        let mut row = known.unwrap_or_default();
-        if is_counted && !row.is_live() {
+        if is_counted && known.is_none() {
             counted::note(self.db, id, timestamp)?;
         }
+        let mut row = known.unwrap_or_default();
         let exception = self.exceptions.remove(id);
         self.note_seen(&mut change, &row, exception, id);
         self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
@@ -346,12 +280,12 @@ impl<'a> Stamper<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<u64> {
+    fn finish(self) -> Result<()> {
         if self.count > 0 {
             meta::set_clock(self.db, &self.clock)?;
             meta::set_fingerprint(self.db, &self.fingerprint)?;
         }
-        Ok(self.count)
+        Ok(())
     }
 }
 

@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 use crate::log::Log;
 use crate::{counted, declaration, parts};
 
+/// `warren_unsettled.remote`: the table has another row under this one's key.
+pub(crate) const UNDER_OTHER: i64 = 2;
+
 /// A row's name: its table's number and its encoded primary key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct RowId {
@@ -41,6 +44,12 @@ pub(crate) fn load(db: &Connection, id: &RowId) -> Result<Option<Row>> {
     row.optional()?.transpose().map_err(damaged)
 }
 
+/// Whether anything was ever heard of the row.
+pub(crate) fn is_known(db: &Connection, id: &RowId) -> Result<bool> {
+    let sql = "SELECT 1 FROM warren_row WHERE table_id = ?1 AND key = ?2";
+    Ok(db.prepare_cached(sql)?.exists((id.table, &id.key))?)
+}
+
 pub(crate) fn save(db: &Connection, id: &RowId, row: &Row) -> Result<()> {
     let sql = "INSERT INTO warren_row VALUES (?1, ?2, ?3)
                ON CONFLICT (table_id, key) DO UPDATE SET state = excluded.state";
@@ -59,6 +68,16 @@ pub(crate) fn unsettle(db: &Connection, id: &RowId, remote: bool) -> Result<()> 
     let sql = "INSERT INTO warren_unsettled VALUES (?1, ?2, ?3)
                ON CONFLICT (table_id, key) DO UPDATE SET remote = max(remote, excluded.remote)";
     db.prepare_cached(sql)?.execute((id.table, &id.key, remote))?;
+    Ok(())
+}
+
+/// Notes that another row stands in the table under the row's key, and has to be taken out before.
+pub(crate) fn unsettle_under_other(db: &Connection, id: &RowId) -> Result<()> {
+    let sql = format!(
+        "INSERT INTO warren_unsettled VALUES (?1, ?2, {UNDER_OTHER})
+         ON CONFLICT (table_id, key) DO UPDATE SET remote = {UNDER_OTHER}"
+    );
+    db.prepare_cached(&sql)?.execute((id.table, &id.key))?;
     Ok(())
 }
 

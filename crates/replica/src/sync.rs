@@ -214,7 +214,7 @@ impl Session<'_, '_> {
         };
         let new = self.replica.transaction(|db| {
             // The first pull tells the time; from then on local changes can be stamped.
-            stamp::stamp(db, &Table::all(db)?, now)?;
+            report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
             let new = keep(db, answer.messages, report, |new| tell(received + new))?;
             meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
             form::note(db, answer.form.as_ref())?;
@@ -267,7 +267,7 @@ impl Session<'_, '_> {
             let mut tell = |received| progress(Progress::Received(received, received));
             let new = self.replica.transaction(|db| {
                 // What is erased changes the state of rows, to which local changes refer.
-                stamp::stamp(db, &Table::all(db)?, now)?;
+                report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
                 log::mark_unsent(db, &found.wanted)?;
                 keep(db, found.missing, report, |new| tell(received + new))
             })?;
@@ -295,8 +295,8 @@ impl Session<'_, '_> {
                 // A program has rebuilt a table, perhaps, while the network was waited for.
                 schema_change::follow_schema(db, now.device_ms)?;
             }
-            stamp::stamp(db, &Table::all(db)?, now)?;
-            report.renumbered.extend(renumber::renumber(db, &Table::all(db)?)?);
+            report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
+            report.add_renumbered(renumber::renumber(db, &Table::all(db)?)?);
             let merged = merge::merge(db, |done| progress(Progress::Applied(done)))?;
             report.refused.add_all(merged.refused);
             if adopting {

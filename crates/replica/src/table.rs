@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::affinity::Affinity;
 use crate::declaration;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::state::RowId;
 use crate::value::literal;
 
@@ -117,6 +117,8 @@ pub(crate) struct Table {
     pub(crate) key: Vec<String>,
     /// Whether SQLite counts its keys: it gives a row that comes without one the next.
     pub(crate) counts: bool,
+    /// Whether it never gives a key again that a row once had (`AUTOINCREMENT`).
+    pub(crate) autoincrement: bool,
     /// Those of the key's columns that may be NULL: such a row has no name that devices could share.
     pub(crate) nullable: Vec<String>,
     /// Of the key's columns.
@@ -141,7 +143,8 @@ impl Table {
         let sql = "SELECT name FROM warren_column
                    WHERE table_id = ?1 AND key_place NOT NULL ORDER BY key_place";
         let mut statement = db.prepare_cached(sql)?;
-        let key = statement.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let key = statement.query_map([id], |row| row.get(0))?;
+        let key: Vec<String> = key.collect::<rusqlite::Result<_>>()?;
         let sql = "SELECT id, name FROM warren_column
                    WHERE table_id = ?1 AND place NOT NULL ORDER BY place";
         let mut statement = db.prepare_cached(sql)?;
@@ -151,6 +154,7 @@ impl Table {
         let key_affinities = key_affinities(db, &name)?;
         let uniques = uniques(db, &name)?;
         let counts = counts(db, &name)?;
+        let autoincrement = counts && db.column_metadata(Some("main"), &name, &*key[0])?.4;
         let declared = Declared::read(db, &name)?;
         let nullable = declared.iter().filter(|_| !counts).flat_map(Declared::key);
         let nullable = nullable.filter(|c| !c.not_null).map(|c| c.name.clone()).collect();
@@ -162,7 +166,18 @@ impl Table {
             }
         }
         let foreign_keys = usable_keys;
-        Ok(Self { id, name, key, counts, nullable, key_affinities, columns, uniques, foreign_keys })
+        Ok(Self {
+            id,
+            name,
+            key,
+            counts,
+            autoincrement,
+            nullable,
+            key_affinities,
+            columns,
+            uniques,
+            foreign_keys,
+        })
     }
 
     /// Why these values are no key of this table, if they are none.
@@ -229,9 +244,11 @@ pub(crate) fn references<'a>(
 }
 
 /// Whether the key is the rowid under another name (<https://sqlite.org/lang_createtable.html#rowid>).
+/// `INTEGER PRIMARY KEY DESC` is not: it has an index of its own.
 pub(crate) fn counts(db: &Connection, table: &str) -> Result<bool> {
     let sql = "SELECT count(*) = 1 AND min(type) = 'INTEGER' COLLATE NOCASE
                    AND NOT (SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main')
+                   AND NOT EXISTS (SELECT 1 FROM pragma_index_list(?1) WHERE origin = 'pk')
                FROM pragma_table_info(?1) WHERE pk > 0";
     let counts: Option<bool> = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
     Ok(counts.unwrap_or(false))
@@ -304,88 +321,6 @@ pub(crate) fn foreign_keys(db: &Connection, table: &str) -> Result<Vec<ForeignKe
         }
     }
     Ok(keys)
-}
-
-/// Whether the name can be tracked at all, and how it is declared.
-pub(crate) fn trackable(db: &Connection, name: &str) -> Result<Declared> {
-    let no = |why: &str| Error::Untrackable { table: name.to_owned(), why: why.to_owned() };
-    let sql = "SELECT type FROM pragma_table_list(?1) WHERE schema = 'main'";
-    let kind: Option<String> =
-        db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?;
-    match kind.as_deref() {
-        Some("table" | "shadow") => {}
-        Some("view") => return Err(no("it is a view: track the tables that it shows")),
-        Some("virtual") => return Err(no("virtual tables cannot have triggers")),
-        _ => return Err(no("there is no such table")),
-    }
-    if is_internal(name) {
-        return Err(no("this name belongs to SQLite or Warren"));
-    }
-    if let Some(owner) = shadowed(db, name)? {
-        return Err(no(&format!(
-            "the virtual table {owner} keeps its content in it: on another device it would break it"
-        )));
-    }
-    let declared = Declared::read(db, name)?.ok_or_else(|| no("there is no such table"))?;
-    if declared.key().is_empty() {
-        return Err(no("it has no primary key, so its rows have no name that devices could share"));
-    }
-    if declared.columns.len() > COLUMNS_COUNT_MAX {
-        return Err(no("it has more than 500 columns, which is the most a trigger can compare"));
-    }
-    Ok(declared)
-}
-
-/// Half of SQLite's limit on the depth of an expression (1,000): the mask is one concatenation.
-const COLUMNS_COUNT_MAX: usize = 500;
-
-/// The tables of a file that can be tracked, and the ones that cannot, each with the reason.
-pub(crate) fn candidates(db: &Connection) -> Result<(Vec<String>, Vec<Error>)> {
-    let sql = "SELECT name FROM pragma_table_list
-               WHERE schema = 'main' AND type IN ('table', 'virtual') ORDER BY name";
-    let mut statement = db.prepare_cached(sql)?;
-    let names = statement.query_map([], |row| row.get(0))?;
-    let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
-    let (mut can, mut cannot) = (Vec::new(), Vec::new());
-    for name in names.into_iter().filter(|name| !is_internal(name)) {
-        match trackable(db, &name) {
-            Ok(declared) => can.push(declared.name),
-            Err(error @ Error::Untrackable { .. }) => cannot.push(error),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok((can, cannot))
-}
-
-/// Endings of the names of the tables in which modules keep their content. SQLite tells it only of
-/// modules that it has.
-const SHADOWS: &[(&str, &[&str])] = &[
-    ("rtree", &["node", "rowid", "parent"]),
-    ("rtree_i32", &["node", "rowid", "parent"]),
-    ("geopoly", &["node", "rowid", "parent"]),
-    ("fts3", &["content", "segments", "segdir", "docsize", "stat"]),
-    ("fts4", &["content", "segments", "segdir", "docsize", "stat"]),
-    ("fts5", &["data", "idx", "content", "docsize", "config"]),
-];
-
-/// The virtual table whose content a table is; with a module that is not known, every table whose
-/// name begins with the virtual table's.
-fn shadowed(db: &Connection, name: &str) -> Result<Option<String>> {
-    let sql =
-        "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL %'";
-    let mut statement = db.prepare_cached(sql)?;
-    let all = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let all: Vec<(String, String)> = all.collect::<rusqlite::Result<_>>()?;
-    let name = name.to_ascii_lowercase();
-    let owner = all.into_iter().find(|(owner, sql)| {
-        let ending =
-            name.strip_prefix(&owner.to_ascii_lowercase()).and_then(|n| n.strip_prefix('_'));
-        let mut words = declaration::words(sql).into_iter();
-        let module = words.find(|word| word.eq_ignore_ascii_case("USING")).and(words.next());
-        let known = SHADOWS.iter().find(|(m, _)| module.is_some_and(|n| n.eq_ignore_ascii_case(m)));
-        ending.is_some_and(|ending| known.is_none_or(|(_, endings)| endings.contains(&ending)))
-    });
-    Ok(owner.map(|(owner, _)| owner))
 }
 
 pub(crate) fn is_internal(name: &str) -> bool {

@@ -103,6 +103,10 @@ fn add_baseline(db: &Connection, table: &Table) -> Result<u64> {
             return state::note_shown(db, &id);
         }
         let row = known.unwrap_or_default();
+        if !table.foreign_keys.is_empty() {
+            // It may refer to a row that was deleted, which is visible then.
+            state::unsettle(db, &id, false)?;
+        }
         add_baseline_row(&names.log, table, row, (key, values), &mut baseline, &mut fingerprint)
     })?;
     meta::set_number(db, Key::BaselineNext, baseline.next)?;

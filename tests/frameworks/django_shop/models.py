@@ -33,3 +33,14 @@ class Cover(models.Model):
 class Draft(models.Model):
     book = models.ForeignKey(Book, on_delete=models.CASCADE)
     words = models.TextField()
+
+
+class Genre(models.Model):
+    name = models.CharField(max_length=100, unique=True)
+    about = models.TextField()
+
+
+class Pitch(models.Model):
+    genre = models.ForeignKey(Genre, on_delete=models.CASCADE)
+    words = models.TextField()
+    note = models.TextField()

@@ -262,7 +262,7 @@ export interface SyncReport {
   /** Rows that are live and not shown: they collide with newer ones, or do not fit their table. */
   readonly held: number;
   /**
-   * New rows of this device whose key SQLite had counted and another device was first to take: they
+   * New rows of this device whose key SQLite had chosen and another row has: they
    * got another key, and what refers to them by foreign keys followed.
    */
   readonly renumbered: readonly {

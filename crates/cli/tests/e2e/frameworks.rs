@@ -57,6 +57,8 @@ fn check_edits(app: &App, files: &[String; 3]) {
         for device in order {
             let report = sync(&files[device]);
             renumbered += report["renumbered"].as_array().unwrap().len();
+            let faults = app.run(&files[device], &["faults"]);
+            assert_eq!(faults, json!([]), "of other rows, after round {round}");
         }
     }
     // Each has what the others sent in the last round.
@@ -70,7 +72,8 @@ fn check_edits(app: &App, files: &[String; 3]) {
         let missing: Vec<_> = expected.difference(&facts).collect();
         let extra: Vec<_> = facts.difference(&expected).collect();
         assert!(missing.is_empty() && extra.is_empty(), "missing {missing:?}, extra {extra:?}");
-        assert_eq!(sql(file, "PRAGMA foreign_key_check"), "");
+        assert_eq!(app.run(file, &["faults"]), json!([]));
+        assert_eq!(dangling(file), "0");
         assert_eq!(sql(file, "PRAGMA integrity_check"), "ok");
         assert_eq!(rows(file), rows(&files[0]));
     }
@@ -168,8 +171,15 @@ fn check_edits_after_migration(app: &App, tool: &str, book: &str, is_synced_firs
     }
     assert_eq!(rows(&files[1]).len(), rows(&files[0]).len());
     for file in &files {
-        assert_eq!(sql(file, "PRAGMA foreign_key_check"), "");
+        assert_eq!(dangling(file), "0");
     }
+}
+
+/// References to rows that are not there, but for those to genres: of two of one name one is held back.
+fn dangling(file: &str) -> String {
+    let sql_text =
+        "SELECT count(*) FROM pragma_foreign_key_check WHERE \"table\" NOT LIKE '%pitch'";
+    sql(file, sql_text)
 }
 
 fn migrate(tool: &str, file: &str) {

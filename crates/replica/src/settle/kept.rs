@@ -37,7 +37,7 @@ impl Settler<'_> {
 
     /// Brings back the dead rows that visible rows refer to, and what those refer to.
     pub(super) fn settle_kept(&mut self) -> Result<()> {
-        self.for_each_unsettled(false, |settler, id| {
+        self.for_each_unsettled(0, |settler, id| {
             if state::load(settler.db, id)?.is_some_and(|row| row.is_live()) {
                 settler.look_again.push_back(id.clone());
             } else {

@@ -16,37 +16,29 @@ pub(super) struct LastChanges {
     columns: HashMap<usize, usize>,
     /// The last of all.
     any: usize,
-    /// The last one that deleted the row.
-    gone: Option<usize>,
-    /// Whether the last one that wrote the whole row was an insert with a counted key.
+    /// Whether that made a new row whose key SQLite chose.
     is_counted: bool,
-    /// The last one that deleted the row before that.
-    gone_first: Option<usize>,
 }
 
 impl LastChanges {
     pub(super) fn add(&mut self, index: usize, noted: &Noted) {
         self.any = index;
         match noted.changed.as_str() {
+            // INSERT OR REPLACE saves a new row as a whole: it stays the one that it was, and what
+            // refers to it came later than the first note of it.
+            "*" if self.is_counted => {}
             "*" => {
                 self.whole = Some(index);
-                self.is_counted = noted.is_counted;
-                self.gone_first = if noted.is_counted { self.gone } else { None };
+                self.is_counted = noted.is_counted();
                 self.columns.clear();
             }
-            "-" => self.gone = Some(index),
+            "-" => self.is_counted = false,
             "?" => {}
             mask => {
                 let places = mask.bytes().enumerate().filter(|(_, bit)| *bit == b'1');
                 self.columns.extend(places.map(|(place, _)| (place, index)));
             }
         }
-    }
-
-    /// Whether change number `index` deleted a row whose key SQLite then gave to another one, as it
-    /// does without AUTOINCREMENT.
-    pub(super) fn goes_first(&self, index: usize) -> bool {
-        self.gone_first == Some(index)
     }
 
     /// Whether the message of change number `index` makes a row whose key was counted.
@@ -83,6 +75,6 @@ impl LastChanges {
     pub(super) fn delete(&self, index: usize, table: &Table, key: &[Value]) -> Option<Change> {
         let (table, key) = (table.name.clone(), key.to_vec());
         let seen = BTreeSet::new();
-        (self.any == index || self.goes_first(index)).then_some(Change::Delete { table, key, seen })
+        (self.any == index).then_some(Change::Delete { table, key, seen })
     }
 }

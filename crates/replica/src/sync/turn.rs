@@ -85,10 +85,10 @@ impl Session<'_, '_> {
     }
 
     fn seal(&mut self, pending: &Pending) -> Result<()> {
-        let now = self.now;
+        let (now, report) = (self.now, &mut self.report);
         self.replica.transaction(|db| {
             // What was changed here until now belongs to the log that is sealed.
-            stamp::stamp(db, &Table::all(db)?, now)?;
+            report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
             form::turn(db, pending)
         })
     }

@@ -3,7 +3,7 @@
 use crdt::Value;
 use replica::{CellEdit, EditOutcome, Outcome};
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{Device, MemoryServer, meet};
 
 const SCHEMA: &str = "
     CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL, weight REAL, at_most INTEGER,
@@ -36,12 +36,6 @@ fn overtaken(server: &mut MemoryServer) -> [Device; 2] {
     ada.sync(server);
     ada.clock_ms = bob.clock_ms;
     [ada, bob]
-}
-
-fn meet(devices: &[Device], server: &mut MemoryServer) {
-    for device in devices.iter().chain(devices) {
-        assert!(device.sync(server).equal);
-    }
 }
 
 /// The values of the lost edits, which every device lists in the same way.

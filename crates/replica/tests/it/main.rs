@@ -17,6 +17,8 @@ mod edits;
 mod erasures;
 mod heal;
 mod hostile;
+mod identities;
+mod labels;
 mod large;
 mod memory_server;
 mod rebuilds;

@@ -111,6 +111,13 @@ impl Device {
     }
 }
 
+/// Syncs all devices, until each has what the others had.
+pub(crate) fn meet(devices: &[Device], server: &mut MemoryServer) {
+    for device in devices.iter().chain(devices).chain(devices) {
+        assert!(device.sync(server).equal);
+    }
+}
+
 /// What SQLite tells of the user's tables, whatever their statements are spelled like.
 pub(crate) fn shape(db: &Connection) -> Vec<String> {
     let sql = "SELECT name FROM sqlite_schema WHERE type = 'table'

@@ -1,0 +1,140 @@
+//! What the triggers noted, in the order in which they did.
+
+use std::collections::HashMap;
+
+use crdt::Value;
+use rusqlite::Connection;
+
+use crate::capture::NEXT;
+use crate::error::Result;
+use crate::table::Table;
+use crate::value::read;
+
+/// Notes that are read together: bounds memory after a large offline import.
+const CHUNK_COUNT_MAX: usize = 50_000;
+
+/// One note: a row of the outbox, but for those that announce a key.
+pub(super) struct Noted {
+    pub(super) seq: i64,
+    pub(super) at_ms: u64,
+    pub(super) table: i64,
+    pub(super) changed: String,
+    pub(super) key: Vec<Value>,
+    /// The note that announced the key, if it is a new row whose key SQLite chose.
+    pub(super) announced: Option<i64>,
+}
+
+impl Noted {
+    /// Whether it is a new row whose key SQLite chose.
+    pub(super) fn is_counted(&self) -> bool {
+        self.announced.is_some()
+    }
+
+    /// Whether the whole row was written.
+    pub(super) fn is_whole(&self) -> bool {
+        self.changed == "*"
+    }
+
+    /// Whether the captured column of this place was written.
+    pub(super) fn has_written(&self, place: usize) -> bool {
+        self.is_whole() || self.changed.as_bytes().get(place) == Some(&b'1')
+    }
+}
+
+/// The outbox, as far as it is about some tables.
+pub(super) struct Outbox {
+    key_lengths: HashMap<i64, usize>,
+    /// A condition on its rows.
+    about: String,
+    /// Everything up to this note was read.
+    last: i64,
+    announced: Announced,
+}
+
+impl Outbox {
+    pub(super) fn of<'a>(tables: impl Iterator<Item = &'a Table>) -> Self {
+        let key_lengths: HashMap<_, _> = tables.map(|table| (table.id, table.key.len())).collect();
+        let mut ids: Vec<_> = key_lengths.keys().map(ToString::to_string).collect();
+        // One text of one set of tables: the statement stays prepared.
+        ids.sort_unstable();
+        let about = format!("table_id IN ({})", ids.join(", "));
+        Self { key_lengths, about, last: i64::MIN, announced: Announced::default() }
+    }
+
+    /// The next notes; `None` if there are no more.
+    pub(super) fn read(&mut self, db: &Connection) -> Result<Option<Vec<Noted>>> {
+        let widest = self.key_lengths.values().copied().max().unwrap_or(1);
+        let places: Vec<_> = (1..=widest).map(|place| format!("k{place}")).collect();
+        let sql = format!(
+            "SELECT seq, at, table_id, changed, {} FROM warren_outbox
+             WHERE {} AND seq > ?1 ORDER BY seq LIMIT {CHUNK_COUNT_MAX}",
+            places.join(", "),
+            self.about,
+        );
+        let mut statement = db.prepare_cached(&sql)?;
+        let mut rows = statement.query([self.last])?;
+        let (mut notes, mut has_read) = (Vec::new(), false);
+        while let Some(row) = rows.next()? {
+            has_read = true;
+            let (seq, table) = (row.get(0)?, row.get(2)?);
+            self.last = seq;
+            let key = read(row, 4, self.key_lengths.get(&table).copied().unwrap_or(0))?;
+            let at_ms = row.get::<_, i64>(1)?.max(0).cast_unsigned();
+            let changed = row.get(3)?;
+            let mut noted = Noted { seq, at_ms, table, changed, key, announced: None };
+            if noted.changed == NEXT {
+                self.announced.add(&noted);
+            } else {
+                if noted.is_whole() {
+                    noted.announced = self.announced.take(&noted);
+                }
+                notes.push(noted);
+            }
+        }
+        Ok(has_read.then_some(notes))
+    }
+
+    /// Forgets what was read.
+    pub(super) fn delete_read(&self, db: &Connection) -> Result<()> {
+        let sql = format!("DELETE FROM warren_outbox WHERE seq <= ?1 AND {}", self.about);
+        db.prepare_cached(&sql)?.execute([self.last])?;
+        Ok(())
+    }
+}
+
+/// The keys that SQLite was about to choose, of each table those that were announced last.
+#[derive(Default)]
+struct Announced {
+    by_table: HashMap<i64, Keys>,
+}
+
+/// Keys that were announced at one time. A statement that leaves rows out (OR IGNORE) skips keys, so
+/// that what was announced first may be followed by as many.
+struct Keys {
+    at_ms: u64,
+    first: i64,
+    last: i64,
+    count: i64,
+    /// The last note.
+    seq: i64,
+}
+
+impl Announced {
+    fn add(&mut self, noted: &Noted) {
+        let [Value::Integer(key)] = noted.key[..] else { return };
+        let new = Keys { at_ms: noted.at_ms, first: key, last: key, count: 0, seq: noted.seq };
+        let keys = self.by_table.entry(noted.table).or_insert(new);
+        if keys.at_ms != noted.at_ms {
+            *keys = Keys { at_ms: noted.at_ms, first: key, count: 0, ..*keys };
+        }
+        *keys = Keys { last: key, count: keys.count + 1, seq: noted.seq, ..*keys };
+    }
+
+    /// The note that announced the key of a new row, if any did.
+    fn take(&mut self, noted: &Noted) -> Option<i64> {
+        let [Value::Integer(key)] = noted.key[..] else { return None };
+        let Keys { first, last, count, seq, .. } = *self.by_table.get(&noted.table)?;
+        let is_it = key == last || (first..first.saturating_add(count)).contains(&key);
+        is_it.then(|| self.by_table.remove(&noted.table)).map(|_| seq)
+    }
+}
