@@ -31,15 +31,15 @@ use crate::table::Table;
 
 /// Gives other keys to new rows whose keys SQLite chose and that name other rows.
 pub(crate) fn move_from_known_keys(db: &Connection, tables: &[Table]) -> Result<Vec<Renumbered>> {
-    let OnKnownKeys { lives, largest } = OnKnownKeys::read(db, tables)?;
-    if lives.is_empty() {
+    let KnownKeys { holders, largest } = KnownKeys::read(db, tables)?;
+    if holders.is_empty() {
         return Ok(Vec::new());
     }
     let follower = Follower {
         db,
         tables,
         references: References::new(tables),
-        lives,
+        holders,
         largest,
         rekeyed: HashMap::new(),
         cells: BTreeMap::new(),
@@ -47,20 +47,26 @@ pub(crate) fn move_from_known_keys(db: &Connection, tables: &[Table]) -> Result<
     set_triggers(db, true)?;
     let moved = follower.run();
     set_triggers(db, false)?;
-    moved
+    let moved = moved?;
+    let mut new_keys = NewKeys::new();
+    for (id, Renumbered { from, to, .. }) in &moved {
+        new_keys.entry(id.table).or_default().insert(*from, *to);
+    }
+    // No trigger of the user's fires here: one that refuses would stop every sync.
+    follow_in_other_tables(db, tables, &new_keys)?;
+    Ok(moved.into_values().collect())
 }
 
-/// The rows that have had one key since the last stamp, in order.
-type Lives = Vec<Life>;
+/// The rows that have held one key since the last stamp, in order.
+type Holders = Vec<Holder>;
 
-/// A row from the note that it was inserted.
-struct Life {
+/// A row that holds a key from the note that it was inserted.
+struct Holder {
     since: i64,
-    row: LifeOf,
+    row: HolderKind,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LifeOf {
+enum HolderKind {
     /// A row that SQLite gave the key; it gets this one (zero until that is known).
     New { key: i64, is_gone: bool },
     /// The row that the state knows, which a program wrote again, or one that can have no other key.
@@ -69,14 +75,14 @@ enum LifeOf {
 
 /// What the outbox says of keys that SQLite gave to new rows, by table.
 #[derive(Default)]
-struct OnKnownKeys {
+struct KnownKeys {
     /// Of those that the state knows, by key.
-    lives: HashMap<i64, BTreeMap<i64, Lives>>,
+    holders: HashMap<i64, BTreeMap<i64, Holders>>,
     /// The largest key that is noted.
     largest: HashMap<i64, i64>,
 }
 
-impl OnKnownKeys {
+impl KnownKeys {
     fn read(db: &Connection, tables: &[Table]) -> Result<Self> {
         let mut found = Self::default();
         let mut outbox = Outbox::of(tables.iter().filter(|table| table.counts));
@@ -90,22 +96,22 @@ impl OnKnownKeys {
         let [Value::Integer(key)] = noted.key[..] else { return Ok(()) };
         let largest = self.largest.entry(noted.table).or_insert(key);
         *largest = key.max(*largest);
-        let lives = self.lives.get_mut(&noted.table).and_then(|lives| lives.get_mut(&key));
-        let last = lives.and_then(|lives| lives.last_mut()).map(|life| &mut life.row);
-        let is_there = matches!(last, Some(LifeOf::New { is_gone: false, .. }));
+        let holders = self.holders.get_mut(&noted.table).and_then(|holders| holders.get_mut(&key));
+        let last = holders.and_then(|holders| holders.last_mut()).map(|holder| &mut holder.row);
+        let is_there = matches!(last, Some(HolderKind::New { is_gone: false, .. }));
         let row = match (noted.changed.as_str(), last) {
-            ("-", Some(LifeOf::New { is_gone, .. })) => {
+            ("-", Some(HolderKind::New { is_gone, .. })) => {
                 *is_gone = true;
                 return Ok(());
             }
             ("*", _) if is_there => return Ok(()),
-            ("*", _) if noted.is_counted() => LifeOf::New { key: 0, is_gone: false },
-            ("*", Some(_)) => LifeOf::Known,
+            ("*", _) if noted.is_counted() => HolderKind::New { key: 0, is_gone: false },
+            ("*", Some(_)) => HolderKind::Known,
             _ => return Ok(()),
         };
         if state::is_known(db, &RowId::new(noted.table, &noted.key))? {
-            let lives = self.lives.entry(noted.table).or_default().entry(key).or_default();
-            lives.push(Life { since: noted.seq, row });
+            let holders = self.holders.entry(noted.table).or_default().entry(key).or_default();
+            holders.push(Holder { since: noted.seq, row });
         }
         Ok(())
     }
@@ -116,7 +122,7 @@ struct Follower<'a> {
     db: &'a Connection,
     tables: &'a [Table],
     references: References,
-    lives: HashMap<i64, BTreeMap<i64, Lives>>,
+    holders: HashMap<i64, BTreeMap<i64, Holders>>,
     largest: HashMap<i64, i64>,
     /// Rows that have a new row's key in their own, as they were noted last, and what they are now.
     rekeyed: HashMap<RowId, RowId>,
@@ -125,7 +131,7 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    fn run(mut self) -> Result<Vec<Renumbered>> {
+    fn run(mut self) -> Result<BTreeMap<RowId, Renumbered>> {
         let last = capture::last_note(self.db)?;
         let moved = self.move_new_rows()?;
         let mut outbox = Outbox::of(self.tables.iter());
@@ -137,40 +143,35 @@ impl Follower<'_> {
         }
         self.rekey_others(&moved)?;
         self.follow_in_cells()?;
-        let mut new_keys = NewKeys::new();
-        for (id, Renumbered { from, to, .. }) in &moved {
-            new_keys.entry(id.table).or_default().insert(*from, *to);
-        }
-        follow_in_other_tables(self.db, self.tables, &new_keys)?;
-        Ok(moved.into_values().collect())
+        Ok(moved)
     }
 
     /// Gives the new rows their keys, by what they were.
     fn move_new_rows(&mut self) -> Result<BTreeMap<RowId, Renumbered>> {
         let mut moved = BTreeMap::new();
         for table in self.tables {
-            let Some(lives_by_key) = self.lives.get_mut(&table.id) else { continue };
+            let Some(holders_by_key) = self.holders.get_mut(&table.id) else { continue };
             let largest = self.largest.get(&table.id).copied().unwrap_or(0);
             let mut free = FreeKeys::above_all(self.db, table, largest)?;
-            for (&from, lives) in lives_by_key.iter_mut() {
-                let Some(Life { row: row @ LifeOf::New { is_gone: false, .. }, .. }) =
-                    lives.last_mut()
+            for (&from, holders) in holders_by_key.iter_mut() {
+                let Some(Holder { row: row @ HolderKind::New { is_gone: false, .. }, .. }) =
+                    holders.last_mut()
                 else {
                     continue;
                 };
                 // After the last number there is none: the row stays what its key says.
-                *row = LifeOf::Known;
+                *row = HolderKind::Known;
                 let id = RowId::new(table.id, &[Value::Integer(from)]);
                 let Some(to) = free.draw() else { continue };
                 if rekey(self.db, table, &id, &[Value::Integer(to)])? {
-                    *row = LifeOf::New { key: to, is_gone: false };
+                    *row = HolderKind::New { key: to, is_gone: false };
                     moved.insert(id, Renumbered { table: table.name.clone(), from, to });
                 }
             }
             // All that are gone get one key, which no other row has.
             let mut of_gone = None;
-            for life in lives_by_key.values_mut().flatten() {
-                if let LifeOf::New { key, is_gone: true } = &mut life.row {
+            for holder in holders_by_key.values_mut().flatten() {
+                if let HolderKind::New { key, is_gone: true } = &mut holder.row {
                     *key = *of_gone.get_or_insert_with(|| free.draw().unwrap_or(i64::MAX));
                 }
             }
@@ -199,7 +200,7 @@ impl Follower<'_> {
         }
         for (place, column) in table.columns.iter().enumerate() {
             let target = self.references.target(table.id, &column.name);
-            if target.is_some_and(|target| self.lives.contains_key(&target))
+            if target.is_some_and(|target| self.holders.contains_key(&target))
                 && noted.has_written(place)
             {
                 self.cells.insert((id.clone(), place), noted.seq);
@@ -225,11 +226,11 @@ impl Follower<'_> {
     /// What becomes of a key of that table that was written by that note.
     fn new_value(&self, target: i64, value: &Value, seq: i64) -> Option<Value> {
         let Value::Integer(old) = value else { return None };
-        let lives = self.lives.get(&target)?.get(old)?;
-        let life = &lives[..lives.partition_point(|life| life.since <= seq)].last()?;
-        match life.row {
-            LifeOf::New { key, .. } => Some(Value::Integer(key)),
-            LifeOf::Known => None,
+        let holders = self.holders.get(&target)?.get(old)?;
+        let holder = &holders[..holders.partition_point(|holder| holder.since <= seq)].last()?;
+        match holder.row {
+            HolderKind::New { key, .. } => Some(Value::Integer(key)),
+            HolderKind::Known => None,
         }
     }
 

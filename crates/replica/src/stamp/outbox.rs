@@ -122,12 +122,16 @@ struct Keys {
 impl Announced {
     fn add(&mut self, noted: &Noted) {
         let [Value::Integer(key)] = noted.key[..] else { return };
-        let new = Keys { at_ms: noted.at_ms, first: key, last: key, count: 0, seq: noted.seq };
-        let keys = self.by_table.entry(noted.table).or_insert(new);
-        if keys.at_ms != noted.at_ms {
-            *keys = Keys { at_ms: noted.at_ms, first: key, count: 0, ..*keys };
+        let (at_ms, seq) = (noted.at_ms, noted.seq);
+        match self.by_table.get_mut(&noted.table) {
+            Some(keys) if keys.at_ms == at_ms => {
+                *keys = Keys { last: key, count: keys.count + 1, seq, ..*keys };
+            }
+            _ => {
+                let keys = Keys { at_ms, first: key, last: key, count: 1, seq };
+                self.by_table.insert(noted.table, keys);
+            }
         }
-        *keys = Keys { last: key, count: keys.count + 1, seq: noted.seq, ..*keys };
     }
 
     /// The note that announced the key of a new row, if any did.

@@ -244,6 +244,27 @@ fn a_trigger_that_keeps_keys_as_they_are_stops_no_move() {
 }
 
 #[test]
+fn a_trigger_of_a_table_that_does_not_sync_stops_no_move() {
+    let mut server = MemoryServer::default();
+    let mut pair = pair_with_old_row(&mut server);
+    let draft = "
+        CREATE TABLE draft (of INTEGER REFERENCES t, words TEXT);
+        CREATE TRIGGER fixed BEFORE UPDATE ON draft BEGIN SELECT RAISE(ABORT, 'it is sent'); END;";
+    pair[0].app.execute_batch(draft).unwrap();
+    pair[0]
+        .write(
+            "DELETE FROM t; INSERT INTO t (v) VALUES ('new');
+             INSERT INTO draft VALUES (1, 'about new');",
+        )
+        .unwrap();
+    assert_eq!(moved(&pair[0].sync(&mut server)), [("t", 1, 2)]);
+    assert_eq!(
+        pair[0].texts("SELECT v || ' ' || words FROM draft JOIN t ON id = of"),
+        ["new about new"]
+    );
+}
+
+#[test]
 fn a_table_that_takes_no_other_key_keeps_its_row() {
     let mut server = MemoryServer::default();
     let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY CHECK (id < 2), v TEXT)";
