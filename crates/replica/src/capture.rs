@@ -8,8 +8,8 @@
 //! *         INSERT, UPDATE of the key (new)   the whole row
 //! 0110      UPDATE                            these columns, in order of `warren_column.place`
 //! -         DELETE, UPDATE of the key (old)   gone
-//! ?         before INSERT and UPDATE          may be gone: it collides on a UNIQUE index, and
-//!                                             OR REPLACE deletes without firing delete triggers
+//! ?         before INSERT and UPDATE          may be gone: it cannot stand next to the new row
+//!                                             (`unique.rs`), and OR REPLACE deletes it
 //! +         before INSERT without a key       SQLite is about to choose this key for a new row
 //! ```
 //!
@@ -26,7 +26,8 @@ use crdt::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::error::Result;
-use crate::table::{Table, Unique, quote};
+use crate::table::{Table, quote};
+use crate::unique::ROWIDS;
 use crate::value::Bound;
 
 /// SQLite's clock in milliseconds since 1970. `julianday` holds whole milliseconds; rounding gets
@@ -36,8 +37,17 @@ const NOW_MS: &str = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS 
 /// SQLite is about to choose the key of a new row.
 pub(crate) const NEXT: &str = "+";
 
-const KINDS: [&str; 7] =
-    ["insert", "update", "rekey", "delete", "replace_insert", "replace_update", "count"];
+const KINDS: [&str; 9] = [
+    "insert",
+    "update",
+    "rekey",
+    "delete",
+    "replace_insert",
+    "replace_update",
+    "rowid_insert",
+    "rowid_update",
+    "count",
+];
 
 fn trigger_name(kind: &str, table: &str) -> String {
     format!("warren_{kind}_{table}")
@@ -121,8 +131,7 @@ fn each_place(table: &Table, first: usize, operator: &str, separator: &str) -> S
     (0..table.key.len()).map(one).collect::<Vec<_>>().join(separator)
 }
 
-/// Takes back what the triggers noted of a change of a row's key, after the note `last`. (A row that
-/// has a UNIQUE value shares it with itself, and is looked at, too.)
+/// Takes back what the triggers noted of a change of a row's key, after the note `last`.
 pub(crate) fn forget_rekey(
     db: &Connection,
     table: &Table,
@@ -131,7 +140,7 @@ pub(crate) fn forget_rekey(
 ) -> Result<()> {
     let sql = format!(
         "DELETE FROM warren_outbox WHERE seq > ?1 AND table_id = ?2
-         AND (changed IN ('-', '?') AND {} OR changed = '*' AND {})",
+         AND (changed = '-' AND {} OR changed = '*' AND {})",
         each_place(table, 3, "IS", " AND "),
         each_place(table, 3 + table.key.len(), "IS", " AND "),
     );
@@ -182,7 +191,8 @@ fn triggers(table: &Table) -> Vec<(String, String)> {
     ];
     if !table.columns.is_empty() {
         let names = || table.columns.iter().map(|column| &column.name);
-        let mask: Vec<_> = names().map(|name| format!("({})", differs(name))).collect();
+        let mask: Vec<_> =
+            names().map(|name| format!("({})", differs("old.", "new.", name))).collect();
         let same = same(names());
         let when = format!("AFTER UPDATE ON {on} WHEN ({same_key}) AND NOT ({same})");
         all.push(trigger("update", &when, &note(table, &mask.join("||"), "new")));
@@ -197,10 +207,24 @@ fn triggers(table: &Table) -> Vec<(String, String)> {
         );
         all.push(trigger("count", &when, &next));
     }
-    if !table.uniques.is_empty() {
-        let look = note_collisions(table);
-        all.push(trigger("replace_insert", &format!("BEFORE INSERT ON {on}"), &look));
-        all.push(trigger("replace_update", &format!("BEFORE UPDATE ON {on}"), &look));
+    let uniques = &table.uniques;
+    if !uniques.conditions.is_empty() {
+        let insert = note_collisions(table, "new", &uniques.conditions);
+        all.push(trigger("replace_insert", &format!("BEFORE INSERT ON {on}"), &insert));
+        let columns = uniques.columns.iter().map(String::as_str).chain(ROWIDS);
+        let columns = columns.map(quote).collect::<Vec<_>>().join(",");
+        let mut update = note_collisions(table, "old", &uniques.conditions);
+        update.insert_str(0, uniques.before_update.as_deref().unwrap_or_default());
+        let when = format!("BEFORE UPDATE OF {columns} ON {on}");
+        all.push(trigger("replace_update", &when, &update));
+    }
+    if let Some(rowid) = uniques.rowid {
+        let same = [format!("{rowid} = new.{rowid}")];
+        let when = format!("BEFORE INSERT ON {on} WHEN new.{rowid} <> -1");
+        all.push(trigger("rowid_insert", &when, &note_collisions(table, "new", &same)));
+        let rowids = ROWIDS.join(",");
+        let when = format!("BEFORE UPDATE OF {rowids} ON {on} WHEN new.{rowid} <> old.{rowid}");
+        all.push(trigger("rowid_update", &when, &note_collisions(table, "old", &same)));
     }
     all
 }
@@ -218,14 +242,16 @@ fn next_key(table: &Table) -> String {
     format!("max({largest},coalesce(({given}),0))+1")
 }
 
-/// Bytes and storage class: `IS` alone goes by collation, and takes 1 for 1.0.
-fn differs(column: &str) -> String {
+/// Bytes and storage class: `IS` alone goes by collation, and takes 1 for 1.0. Each of both is a row
+/// (`new.`, or nothing).
+fn differs(one: &str, other: &str, column: &str) -> String {
     let c = quote(column);
-    format!("old.{c} IS NOT new.{c} COLLATE BINARY OR typeof(old.{c}) <> typeof(new.{c})")
+    format!("{one}{c} IS NOT {other}{c} COLLATE BINARY OR typeof({one}{c}) <> typeof({other}{c})")
 }
 
 fn same<'a>(columns: impl Iterator<Item = &'a String>) -> String {
-    columns.map(|column| format!("NOT ({})", differs(column))).collect::<Vec<_>>().join(" AND ")
+    let same = |column: &String| format!("NOT ({})", differs("old.", "new.", column));
+    columns.map(same).collect::<Vec<_>>().join(" AND ")
 }
 
 /// One outbox row for the row that `row` (`new` or `old`) names. Where SQLite lets a primary key be
@@ -242,23 +268,21 @@ fn note(table: &Table, changed: &str, row: &str) -> String {
     format!("INSERT INTO warren_outbox (at,table_id,changed,{places}) {values}; ")
 }
 
-/// One outbox row for each other row that shares a UNIQUE value with the new one.
-fn note_collisions(table: &Table) -> String {
+/// One outbox row for each row that any of the conditions is true of, but for the one that has the
+/// key of `own` (`new` or `old`), which is noted in any case.
+fn note_collisions(table: &Table, own: &str, conditions: &[String]) -> String {
     let key: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
-    let same = |unique: &Unique| {
-        let columns = unique.columns.iter().map(|column| format!("{0} = new.{0}", quote(column)));
-        // A comment may stand at its end.
-        let condition = unique.condition.iter().map(|condition| format!("({condition}\n)"));
-        format!("({})", columns.chain(condition).collect::<Vec<_>>().join(" AND "))
-    };
-    let collides: Vec<_> = table.uniques.iter().map(same).collect();
+    let is_other = |column: &String| differs(&format!("{own}."), "", column);
+    let is_other: Vec<_> = table.key.iter().map(is_other).collect();
+    let collides: Vec<_> = conditions.iter().map(|condition| format!("({condition})")).collect();
     format!(
-        "INSERT INTO warren_outbox (at,table_id,changed,{}) SELECT {NOW_MS},{},'?',{} FROM {} WHERE ({}) AND {}; ",
+        "INSERT INTO warren_outbox (at,table_id,changed,{}) SELECT {NOW_MS},{},'?',{} FROM {} WHERE ({}) AND ({}) AND {}; ",
         outbox_places(table),
         table.id,
         key.join(","),
         quote(&table.name),
         collides.join(" OR "),
+        is_other.join(" OR "),
         table.is_named(""),
     )
 }

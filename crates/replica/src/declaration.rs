@@ -131,7 +131,7 @@ fn names(sql: &str) -> Vec<&str> {
 }
 
 /// Words, names in quotes, texts and comments.
-fn tokens(sql: &str) -> Vec<&str> {
+pub(crate) fn tokens(sql: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
@@ -158,7 +158,7 @@ fn collation(db: &Connection, table: &str, column: &str) -> Result<Collation> {
 }
 
 /// A default as SQLite tells it.
-fn default(text: &str) -> DefaultValue {
+pub(crate) fn default(text: &str) -> DefaultValue {
     match text.to_ascii_uppercase().as_str() {
         "CURRENT_TIME" => DefaultValue::Time,
         "CURRENT_DATE" => DefaultValue::Date,

@@ -77,6 +77,7 @@ mod track;
 mod transport;
 #[cfg(not(target_family = "wasm"))]
 mod trust;
+mod unique;
 mod unseen;
 mod value;
 

@@ -15,7 +15,7 @@
 //!   reason, and a table that cannot be written to is left as it is.
 //! - Foreign keys are not enforced while settling (messages arrive in any order); afterwards none
 //!   is violated, unless the parent is not known here at all, is held, or is referred to by columns
-//!   that are not its primary key.
+//!   that are not its primary key, or by values that are not stored exactly as its key is.
 
 mod held;
 mod kept;
@@ -259,9 +259,7 @@ impl<'a> Settler<'a> {
         values: &Values<'_>,
     ) -> Result<()> {
         for key in &table.foreign_keys {
-            let Some(parent) = self.table_by_name(&key.parent) else { continue };
-            let Some(tuple) = values.tuple(&key.columns) else { continue };
-            if !show::exists(self.db, parent, &key.parent_columns, &tuple)? {
+            if self.missing_parent(key, values)?.is_some() {
                 self.look_again.push_back(id.clone());
                 break;
             }

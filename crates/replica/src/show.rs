@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use crate::error::{Error, Result};
 use crate::exception::{Exception, Kind};
 use crate::state::{self, Names, RowId};
-use crate::table::{Table, quote};
+use crate::table::{Table, is_exactly, quote};
 use crate::value::{Bound, read};
 use crate::{obstacle, parts};
 
@@ -110,10 +110,8 @@ pub(crate) fn show(db: &Connection, table: &Table, values: &Values<'_>) -> Resul
     let updates = if values.cells.is_empty() { &values.key[..1] } else { &values.cells };
     let updates = updates.iter().map(|(name, _)| format!("{0} = excluded.{0}", quote(name)));
     let updates = updates.collect::<Vec<_>>().join(", ");
-    // The key's index may take another row for this one, by its collation.
-    let same =
-        table.key.iter().map(|name| format!("{0} = excluded.{0} COLLATE BINARY", quote(name)));
-    let same = same.collect::<Vec<_>>().join(" AND ");
+    // The key's index may take another row for this one.
+    let same = table.has_key(|place| format!("excluded.{}", key[place]));
     let sql =
         format!("{insert} ON CONFLICT ({}) DO UPDATE SET {updates} WHERE {same}", key.join(", "));
     let run = || db.prepare_cached(&sql)?.execute(values.bound());
@@ -240,21 +238,19 @@ pub(crate) fn cell(
     Ok(found.optional()?.and_then(|mut values| values.pop()))
 }
 
-/// Whether a row of `table` has these values in these columns.
+/// Whether a row of `table` has these values in these columns, stored just as these are.
 pub(crate) fn exists(
     db: &Connection,
     table: &Table,
     columns: &[String],
     tuple: &[Value],
 ) -> Result<bool> {
-    let name = quote(&table.name);
-    let sql = format!("SELECT 1 FROM {name} WHERE {} LIMIT 1", condition(columns));
-    let mut statement = db.prepare_cached(&sql)?;
-    let found = statement.query_row(params_from_iter(tuple.iter().map(Bound)), |_| Ok(()));
-    Ok(found.optional()?.is_some())
-}
-
-fn condition(columns: &[String]) -> String {
-    let one = |(place, column): (usize, &String)| format!("{} = ?{}", quote(column), place + 1);
-    columns.iter().enumerate().map(one).collect::<Vec<_>>().join(" AND ")
+    let same = |(place, column): (usize, &String)| {
+        let (column, value) = (quote(column), format!("?{}", place + 1));
+        // The first comparison can use an index.
+        format!("{column} = {value} AND {}", is_exactly(&column, &value))
+    };
+    let same = columns.iter().enumerate().map(same).collect::<Vec<_>>().join(" AND ");
+    let sql = format!("SELECT 1 FROM {} WHERE {same} LIMIT 1", quote(&table.name));
+    Ok(db.prepare_cached(&sql)?.exists(params_from_iter(tuple.iter().map(Bound)))?)
 }

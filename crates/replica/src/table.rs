@@ -8,9 +8,9 @@ use crdt::{ColumnId, Value};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::affinity::Affinity;
-use crate::declaration;
 use crate::error::Result;
 use crate::state::RowId;
+use crate::unique::Uniques;
 use crate::value::literal;
 
 /// A column as SQLite declares it.
@@ -81,14 +81,6 @@ pub(crate) struct Column {
     pub(crate) name: String,
 }
 
-/// A UNIQUE index on plain columns.
-#[derive(Clone, Debug)]
-pub(crate) struct Unique {
-    pub(crate) columns: Vec<String>,
-    /// Of the rows that it is about, if it is not about all.
-    pub(crate) condition: Option<String>,
-}
-
 /// Columns here that refer to columns of a parent.
 #[derive(Clone, Debug)]
 pub(crate) struct ForeignKey {
@@ -124,8 +116,7 @@ pub(crate) struct Table {
     /// Of the key's columns.
     key_affinities: Vec<Affinity>,
     pub(crate) columns: Vec<Column>,
-    /// UNIQUE indexes on plain columns, other than the key's.
-    pub(crate) uniques: Vec<Unique>,
+    pub(crate) uniques: Uniques,
     pub(crate) foreign_keys: Vec<ForeignKey>,
 }
 
@@ -152,7 +143,7 @@ impl Table {
             .query_map([id], |row| Ok(Column { id: row.get(0)?, name: row.get(1)? }))?
             .collect::<rusqlite::Result<_>>()?;
         let key_affinities = key_affinities(db, &name)?;
-        let uniques = uniques(db, &name)?;
+        let uniques = Uniques::read(db, &name, &key_affinities)?;
         let counts = counts(db, &name)?;
         let autoincrement = counts && db.column_metadata(Some("main"), &name, &*key[0])?.4;
         let declared = Declared::read(db, &name)?;
@@ -212,17 +203,30 @@ impl Table {
         if all.is_empty() { "0".to_owned() } else { all.join(" OR ") }
     }
 
-    /// `"a" = ?1 AND …`, exact also where a key column's collation is not.
+    /// `"a" = ?1 AND …`, exact also where the key's index is not.
     pub(crate) fn key_condition(&self) -> String {
         self.key_condition_from(1)
     }
 
     /// The same, from this parameter on.
     pub(crate) fn key_condition_from(&self, first: usize) -> String {
-        let one = |(i, column): (usize, &String)| {
-            let (column, i) = (quote(column), i + first);
-            // The first comparison can use the key's index, the second tells 'a' from 'A'.
-            format!("{column} = ?{i} AND {column} = ?{i} COLLATE BINARY")
+        let value = |place| format!("?{}", first + place);
+        // A comparison that can use the key's index, which need not tell keys apart.
+        let one =
+            |(place, column): (usize, &String)| format!("{} = {}", quote(column), value(place));
+        let all: Vec<_> = self.key.iter().enumerate().map(one).collect();
+        format!("{} AND {}", all.join(" AND "), self.has_key(value))
+    }
+
+    /// A condition: a row has just the key whose values are these, by place.
+    pub(crate) fn has_key(&self, value: impl Fn(usize) -> String) -> String {
+        let one = |(place, column): (usize, &String)| {
+            // Only a column without affinity stores both 1 and 1.0.
+            let same = match self.key_affinities.get(place) {
+                Some(Affinity::None) => is_exactly,
+                _ => has_bytes,
+            };
+            same(&quote(column), &value(place))
         };
         self.key.iter().enumerate().map(one).collect::<Vec<_>>().join(" AND ")
     }
@@ -232,6 +236,16 @@ impl Table {
         let columns = self.key.iter().chain(self.columns.iter().map(|column| &column.name));
         columns.map(|name| quote(name)).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// A condition: two values have the same bytes, whatever the column's collation.
+fn has_bytes(column: &str, value: &str) -> String {
+    format!("{column} = {value} COLLATE BINARY")
+}
+
+/// The same, and one storage class: 1 is not 1.0.
+pub(crate) fn is_exactly(column: &str, value: &str) -> String {
+    format!("{} AND typeof({column}) = typeof({value})", has_bytes(column, value))
 }
 
 /// Every foreign key that refers to `parent`, with the table that holds it.
@@ -263,36 +277,6 @@ fn key_affinities(db: &Connection, table: &str) -> Result<Vec<Affinity>> {
     let of =
         |column: &&DeclaredColumn| Affinity::of(&column.declared_type, strict.unwrap_or(false));
     Ok(declared.map(|declared| declared.key().iter().map(of).collect()).unwrap_or_default())
-}
-
-fn uniques(db: &Connection, table: &str) -> Result<Vec<Unique>> {
-    let sql = "SELECT i.name, s.sql FROM pragma_index_list(?1) i
-               LEFT JOIN sqlite_schema s ON s.type = 'index' AND s.name = i.name
-               WHERE i.\"unique\" = 1 AND i.origin <> 'pk'";
-    let mut statement = db.prepare_cached(sql)?;
-    let indexes = statement.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let indexes: Vec<(String, Option<String>)> = indexes.collect::<rusqlite::Result<_>>()?;
-    let mut statement =
-        db.prepare_cached("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
-    let mut uniques = Vec::new();
-    for (index, sql) in indexes {
-        let columns = statement.query_map([index], |row| row.get::<_, Option<String>>(0))?;
-        let columns: Vec<Option<String>> = columns.collect::<rusqlite::Result<_>>()?;
-        // A column without a name is an expression.
-        if let Some(columns) = columns.into_iter().collect() {
-            let condition = sql.as_deref().and_then(condition).map(str::to_owned);
-            uniques.push(Unique { columns, condition });
-        }
-    }
-    Ok(uniques)
-}
-
-/// What stands after the WHERE of an index. An index has no other: its expressions have no queries.
-fn condition(sql: &str) -> Option<&str> {
-    let mut words = declaration::words(sql).into_iter();
-    let keyword = words.find(|word| word.eq_ignore_ascii_case("WHERE"))?;
-    let start = keyword.as_ptr().addr() - sql.as_ptr().addr();
-    Some(&sql[start + keyword.len()..])
 }
 
 pub(crate) fn foreign_keys(db: &Connection, table: &str) -> Result<Vec<ForeignKey>> {

@@ -109,6 +109,30 @@ fn both_devices_edit_offline_and_meet() {
     assert_eq!(sql(&pair.a, edited), expected);
 }
 
+#[test]
+fn rows_that_another_program_replaces_are_gone_on_both_devices() {
+    let place = Place::new();
+    let server = place.serve();
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    let schema = "CREATE TABLE tag (name TEXT NOT NULL PRIMARY KEY COLLATE NOCASE, n);
+                  CREATE TABLE person (id INTEGER PRIMARY KEY, mail TEXT);
+                  CREATE UNIQUE INDEX one_mail ON person (lower(mail));";
+    for file in [&a, &b] {
+        sql(file, schema);
+        track_all(file);
+        place.sign_in("sync", file, &server.address);
+    }
+    let pair = Pair { place, server, a, b };
+    sql(&pair.a, "INSERT INTO tag VALUES ('Red', 1); INSERT INTO person VALUES (1, 'Ada@a.org')");
+    pair.sync();
+    let replace = "INSERT OR REPLACE INTO tag VALUES ('red', 2);
+                   INSERT OR REPLACE INTO person (mail) VALUES ('ada@A.org')";
+    sql(&pair.b, replace);
+    assert_eq!(pair.sync(), ["person|2|'ada@A.org'", "tag|'red'|2"]);
+    sql(&pair.a, "DELETE FROM tag; DELETE FROM person");
+    assert_eq!(pair.sync(), Vec::<String>::new(), "nothing was held back behind them");
+}
+
 /// What people's Python programs do, with the `sqlite3` that their system has.
 const PYTHON: &str = r"
 import sqlite3, sys

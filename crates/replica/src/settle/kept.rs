@@ -1,19 +1,23 @@
 //! Which dead rows are visible, because others refer to them by a foreign key.
 //!
+//! Only values that are stored exactly as a row's key is refer to it here. SQLite allows more: 'A' may
+//! refer to 'a', '1' to 1, and a foreign key may name columns that are not the primary key. A device
+//! would have to search all dead rows for those, so they keep no row visible, on any device.
+//!
 //! First those that live rows refer to, then those that these refer to, and so on; of each round the
 //! one with the newest write first. A row that does not fit beside what is visible already stays
 //! out: it displaces nothing.
 
 use std::collections::BTreeSet;
 
-use crdt::{Row, Timestamp, Value};
+use crdt::Timestamp;
 
 use super::Settler;
 use crate::error::Result;
 use crate::exception::{self, Exception, Kind};
 use crate::show::{self, Shown, Values};
 use crate::state::{self, RowId};
-use crate::table::{ForeignKey, references};
+use crate::table::{ForeignKey, Table, references};
 
 /// The dead rows of a round, by their newest writes.
 type Round = BTreeSet<(Timestamp, RowId)>;
@@ -47,8 +51,8 @@ impl Settler<'_> {
         })?;
         let mut round = Round::new();
         for id in std::mem::take(&mut self.dead) {
-            let row = state::load(self.db, &id)?.unwrap_or_default();
-            if self.is_referred_to(&id, &row)? {
+            if self.is_referred_to(&id)? {
+                let row = state::load(self.db, &id)?.unwrap_or_default();
                 round.insert((row.written(), id));
             }
         }
@@ -67,15 +71,13 @@ impl Settler<'_> {
         Ok(())
     }
 
-    fn is_referred_to(&mut self, id: &RowId, row: &Row) -> Result<bool> {
+    /// Whether a visible row refers to it.
+    fn is_referred_to(&self, id: &RowId) -> Result<bool> {
         let Some(table) = self.table(id.table) else { return Ok(false) };
-        if references(self.tables, table).next().is_none() {
-            return Ok(false);
-        }
-        let Ok(values) = Values::load(&mut self.names, table, id, row)? else { return Ok(false) };
-        for (child, key) in references(self.tables, table) {
-            let Some(tuple) = values.tuple(&key.parent_columns) else { continue };
-            if show::exists(self.db, child, &key.columns, &tuple)? {
+        let Some(key) = table.key_of(id)? else { return Ok(false) };
+        for (child, foreign_key) in references(self.tables, table) {
+            let Some(columns) = key_columns(foreign_key, table) else { continue };
+            if show::exists(self.db, child, &columns, &key)? {
                 return Ok(true);
             }
         }
@@ -94,22 +96,33 @@ impl Settler<'_> {
         let row = state::load(self.db, id)?.unwrap_or_default();
         let Ok(values) = Values::load(&mut self.names, table, id, &row)? else { return Ok(()) };
         for key in &table.foreign_keys {
-            let Some(tuple) = values.tuple(&key.columns) else { continue };
-            round.extend(self.dead_parent(key, &tuple)?);
+            round.extend(self.dead_parent(key, &values)?);
         }
         Ok(())
     }
 
-    fn dead_parent(&self, key: &ForeignKey, tuple: &[Value]) -> Result<Option<(Timestamp, RowId)>> {
-        let Some(parent) = self.table_by_name(&key.parent) else { return Ok(None) };
-        let is_key = parent.key.len() == key.parent_columns.len()
-            && parent.key.iter().zip(&key.parent_columns).all(|(a, b)| a.eq_ignore_ascii_case(b));
-        if !is_key || show::exists(self.db, parent, &key.parent_columns, tuple)? {
-            return Ok(None);
-        }
-        let id = RowId::new(parent.id, tuple);
+    /// The parent that a row refers to, if it is known here, dead, and not visible.
+    fn dead_parent(
+        &self,
+        key: &ForeignKey,
+        values: &Values<'_>,
+    ) -> Result<Option<(Timestamp, RowId)>> {
+        let Some(id) = self.missing_parent(key, values)? else { return Ok(None) };
         let row = state::load(self.db, &id)?.filter(|row| !row.is_live());
         Ok(row.map(|row| (row.written(), id)))
+    }
+
+    /// The parent that a row refers to, if it is not visible.
+    pub(super) fn missing_parent(
+        &self,
+        key: &ForeignKey,
+        values: &Values<'_>,
+    ) -> Result<Option<RowId>> {
+        let Some(parent) = self.table_by_name(&key.parent) else { return Ok(None) };
+        let tuple = key_columns(key, parent).and_then(|columns| values.tuple(&columns));
+        let Some(tuple) = tuple else { return Ok(None) };
+        let id = RowId::new(parent.id, &tuple);
+        Ok((!show::is_shown(self.db, parent, &id)?).then_some(id))
     }
 
     /// Shows a dead row, if it fits; whether it does.
@@ -125,4 +138,14 @@ impl Settler<'_> {
         exception::set(self.db, id, &exception)?;
         Ok(matches!(shown, Shown::Yes))
     }
+}
+
+/// The columns that refer to the parent's primary key, in its order; `None` if they refer to others.
+fn key_columns(key: &ForeignKey, parent: &Table) -> Option<Vec<String>> {
+    let refers_to = |name: &String| {
+        let place = key.parent_columns.iter().position(|column| column.eq_ignore_ascii_case(name));
+        place.and_then(|place| key.columns.get(place)).cloned()
+    };
+    let columns: Option<Vec<_>> = parent.key.iter().map(refers_to).collect();
+    columns.filter(|columns| columns.len() == key.columns.len())
 }

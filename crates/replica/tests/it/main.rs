@@ -23,6 +23,8 @@ mod large;
 mod memory_server;
 mod rebuilds;
 mod receipts;
+mod references;
+mod replaces;
 mod schema;
 mod sealed;
 mod servers;
