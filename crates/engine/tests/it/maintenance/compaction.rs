@@ -10,7 +10,8 @@ use crate::seed::within_time;
 use crate::{fixture, insert, number, starts_plain, sum};
 
 use super::{
-    beside, content, fragment, fragment_rows, fragmented, inode, maintain, number_of, other,
+    beside, content, fragment, fragment_rows, fragmented, inode, maintain, maintain_in_turn,
+    number_of, other,
 };
 
 const MARKER: &str = "a-marker-that-must-not-reach-the-disk";
@@ -284,7 +285,7 @@ fn a_fifo_under_the_name_of_the_copy_keeps_nobody_from_opening_the_database() {
         let (path, copy) = (database.path().to_owned(), beside(database.path(), ".compacting"));
         let mode = rustix::fs::Mode::RWXU;
         rustix::fs::mknodat(rustix::fs::CWD, &copy, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        let refused = database.maintain().unwrap_err();
+        let refused = maintain_in_turn(&database).unwrap_err();
         assert!(matches!(&refused, Error::Io { path, .. } if *path == copy), "{refused}");
         fixture.databases.close(&path).unwrap();
         drop(database);
