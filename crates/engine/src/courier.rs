@@ -4,29 +4,29 @@
 //! call; from a thread of the runtime it is a push to a queue of that thread's own. So where there
 //! is a multi-threaded tokio runtime, a task in it answers, a whole batch at a time, while the
 //! writer runs the next. Elsewhere the writer's thread answers.
+//!
+//! # Invariants
+//! - Every batch is answered, whatever becomes of the runtime: its callers may be threads that have
+//!   nothing to do with it. The task that ends closes the channel and answers what is in it; a
+//!   closed channel takes nothing. One lock decides which of them answers a batch, which tokio's
+//!   channels do not: what is sent while their receiver is dropped may stay in them.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::mpsc;
+use tokio::task::coop;
 
 use crate::job::EndedBatch;
+use crate::sync::{Mutex, MutexGuard};
 
 /// Batches whose answers wait; past them the writer answers itself.
 const BATCHES_WAITING_MAX: usize = 64;
 
-/// A batch on its way to the runtime. It is answered there, or, if the runtime ends before, when the
-/// channel is dropped: its callers may be threads that have nothing to do with that runtime.
-struct Delivery(Option<EndedBatch>);
-
-impl Drop for Delivery {
-    fn drop(&mut self) {
-        if let Some(batch) = self.0.take() {
-            batch.answer();
-        }
-    }
-}
-
 #[derive(Clone)]
-pub(crate) struct Courier(Option<mpsc::Sender<Delivery>>);
+pub(crate) struct Courier(Option<Arc<Sender>>);
 
 impl Courier {
     /// Finds out where it was called.
@@ -36,21 +36,108 @@ impl Courier {
             // Its one thread may be the one that blocks for an answer.
             return Self(None);
         }
-        let (sender, mut receiver) = mpsc::channel::<Delivery>(BATCHES_WAITING_MAX);
+        let (sender, receiver) = channel();
         runtime.spawn(async move {
-            while let Some(delivery) = receiver.recv().await {
-                drop(delivery);
+            while let Some(batch) = poll_fn(|context| receiver.poll(context)).await {
+                batch.answer();
+                coop::consume_budget().await;
             }
         });
-        Self(Some(sender))
+        Self(Some(Arc::new(sender)))
     }
 
     /// Answers every caller of a batch.
     pub(crate) fn deliver(&self, batch: EndedBatch) {
-        match &self.0 {
-            // An error gives the delivery back, and this drops it.
-            Some(courier) => drop(courier.try_send(Delivery(Some(batch)))),
-            None => batch.answer(),
+        let refused = match &self.0 {
+            Some(sender) => sender.send(batch),
+            None => Err(batch),
+        };
+        if let Err(batch) = refused {
+            batch.answer();
         }
+    }
+}
+
+/// A channel between the writers and the task.
+pub(crate) fn channel() -> (Sender, Receiver) {
+    let channel = Arc::<Channel>::default();
+    (Sender(Arc::clone(&channel)), Receiver(channel))
+}
+
+#[derive(Default)]
+struct Channel(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<EndedBatch>,
+    /// Of the task, if it found nothing.
+    waker: Option<Waker>,
+    is_closed: bool,
+}
+
+impl Channel {
+    fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        wake(state);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+/// Under no lock: a waker is its runtime's code.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let waker = state.waker.take();
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// The last one closes the channel, and the task ends.
+pub(crate) struct Sender(Arc<Channel>);
+
+impl Sender {
+    /// A batch that the channel does not take is given back.
+    pub(crate) fn send(&self, batch: EndedBatch) -> Result<(), EndedBatch> {
+        let mut state = self.0.lock();
+        if state.is_closed || state.waiting.len() >= BATCHES_WAITING_MAX {
+            return Err(batch);
+        }
+        state.waiting.push_back(batch);
+        wake(state);
+        Ok(())
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Closes the channel when it is dropped, and answers what nobody will take out any more.
+pub(crate) struct Receiver(Arc<Channel>);
+
+impl Receiver {
+    /// The oldest batch; `None` if there will be no more.
+    pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<Option<EndedBatch>> {
+        let mut state = self.0.lock();
+        let batch = state.waiting.pop_front();
+        if batch.is_none() && !state.is_closed {
+            state.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(batch)
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.0.close();
+        let left = std::mem::take(&mut self.0.lock().waiting);
+        left.into_iter().for_each(EndedBatch::answer);
     }
 }

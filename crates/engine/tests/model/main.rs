@@ -9,7 +9,6 @@
 //! - SQLite: a closure runs and writes nothing. `schedule.rs` repeats the few lines of
 //!   `database.rs` and `databases.rs` around it.
 //! - `Pending::wait`, which polls like any other caller and parks a real thread.
-//! - The channel in `courier.rs`: tokio checks its own.
 #![expect(
     clippy::panic,
     clippy::unwrap_used,
@@ -17,6 +16,10 @@
 )]
 
 mod answer;
+#[path = "../../src/courier.rs"]
+#[expect(dead_code, reason = "the models do not use all of it")]
+mod courier;
+mod delivery;
 #[path = "../../src/job.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the models do not use all of it")]
 mod job;
