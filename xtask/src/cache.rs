@@ -90,7 +90,9 @@ impl Cache {
             let name = name_of(&unit);
             let Some((package, hash)) = split(&name) else { continue };
             let fingerprint = to.join(".fingerprint").join(&name);
-            if self.own.contains(package) || fingerprint.exists() {
+            // An empty one is left by a build that was interrupted.
+            let is_whole = !entries(&unit)?.is_empty();
+            if self.own.contains(package) || fingerprint.exists() || !is_whole {
                 continue;
             }
             for file in deps.get(hash).into_iter().flatten() {
@@ -289,6 +291,8 @@ mod tests {
         bed.compile("serde", "a");
         bed.compile("warren", "b");
         bed.compile(COMPILES_C, "c");
+        let interrupted = format!("first/debug/.fingerprint/bytes-{}", "d".repeat(HASH_DIGITS));
+        fs::create_dir(bed.at(&interrupted)).unwrap();
         assert_eq!(bed.copy("first", "cache"), 1);
         assert_eq!(bed.copy("cache", "second"), 1);
         let of = |package: &str, digit: &str| format!("{package}-{}", digit.repeat(HASH_DIGITS));

@@ -302,8 +302,8 @@ fn insert(
 ) -> Result<Option<AccountId>> {
     let (memory_kib, passes) = wrap.cost.to_columns();
     let mut statement = db.prepare_cached(
-        "INSERT INTO account (login, vault, created_ms, memory_kib, passes, salt, wrapped_key)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (login) DO NOTHING RETURNING id",
+        "INSERT INTO account (login, vault, created_ms, memory_kib, passes, salt, wrapped_key, set_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, random()) ON CONFLICT (login) DO NOTHING RETURNING id",
     )?;
     let columns = params![
         login.as_str(),

@@ -11,6 +11,9 @@
 //! # Invariants
 //! - A form that is settled does not change, but from plain to sealed, once.
 //! - Devices that are registered later are in the sealed set from the beginning.
+//! - A set has the id that it got when it was made: of two sealed sets of one account, the second of
+//!   which was made after a backup of the time before both was restored, each has its own, though
+//!   they have the same vault.
 //!
 //! # Not here
 //! - Whether a device has everything, and clearing → `server`.
@@ -36,10 +39,19 @@ pub struct MessageSet {
     pub sealed: Option<VaultId>,
     /// Whether the account's own vault holds plain messages, and there is a sealed set.
     pub keeps_plain: bool,
+    /// Of the set that the device reads.
+    pub id: u64,
 }
 
 impl MessageSet {
-    pub(crate) const COLUMNS: &str = "form, iif(is_in_sealed, sealed_set, NULL), keeps_plain";
+    /// Whether the device still reads the plain set of an account that has a sealed one.
+    #[must_use]
+    pub fn is_in_plain(&self) -> bool {
+        self.keeps_plain && self.sealed.is_none()
+    }
+
+    pub(crate) const COLUMNS: &str = "form, iif(is_in_sealed, sealed_set, NULL), keeps_plain,
+        coalesce(iif(is_in_sealed, sealed_set_id, NULL), set_id)";
 
     /// From [`Self::COLUMNS`], which begin at this one.
     pub(crate) fn of_row(row: &SqlRow<'_>, first: usize) -> Result<Self> {
@@ -48,6 +60,7 @@ impl MessageSet {
             form: form_of_column(row.get(first)?)?,
             sealed: sealed.map(|text| vault_of_column(&text)).transpose()?,
             keeps_plain: row.get(first + 2)?,
+            id: row.get::<_, i64>(first + 3)?.cast_unsigned(),
         })
     }
 }
@@ -79,7 +92,7 @@ impl Accounts {
     /// its messages are now. [`Error::OtherKey`] if the account's messages are sealed with another
     /// key.
     ///
-    /// The device has everything of the plain set, or there is none.
+    /// The device has everything of the plain set, or has left it, or there is none.
     pub fn encrypt(
         &self,
         unlocked: &Unlocked,
@@ -141,7 +154,8 @@ fn begin(db: &Connection, account: AccountId, form: ContentForm, set: &VaultId) 
     let child = "INSERT INTO child (vault, account_id) VALUES (?1, ?2)
                  ON CONFLICT (vault) DO NOTHING";
     db.prepare_cached(child)?.execute(params![set.as_str(), account.0])?;
-    let sql = "UPDATE account SET form = ?2, sealed_set = ?3, keeps_plain = 1 WHERE id = ?1";
+    let sql = "UPDATE account SET form = ?2, sealed_set = ?3, sealed_set_id = random(),
+                                  keeps_plain = 1 WHERE id = ?1";
     db.prepare_cached(sql)?.execute(params![account.0, form.as_bytes(), set.as_str()])?;
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::error::Result;
 
 const FILE: &str = "accounts.sqlite";
 
-const MIGRATIONS: &[Migration] = &[TABLES, LIMITS, CHILDREN, FORMS];
+const MIGRATIONS: &[Migration] = &[TABLES, LIMITS, CHILDREN, FORMS, SET_IDS];
 
 const TABLES: Migration = Migration {
     version: 1,
@@ -79,6 +79,17 @@ const FORMS: Migration = Migration {
         ALTER TABLE account ADD COLUMN sealed_set TEXT;
         ALTER TABLE account ADD COLUMN keeps_plain INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE client ADD COLUMN is_in_sealed INTEGER NOT NULL DEFAULT 0;
+    ",
+};
+
+/// Of the account's own vault, and of its sealed set, if there is one. See `forms.rs`.
+const SET_IDS: Migration = Migration {
+    version: 5,
+    sql: "
+        ALTER TABLE account ADD COLUMN set_id INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE account ADD COLUMN sealed_set_id INTEGER;
+        UPDATE account SET set_id = random(),
+                           sealed_set_id = iif(sealed_set IS NULL, NULL, random());
     ",
 };
 

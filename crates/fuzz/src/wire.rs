@@ -116,12 +116,12 @@ fn messages() -> Vec<Message> {
 
 pub(crate) fn pull_response() -> PullResponse {
     let (fingerprint, now_ms) = (Some(fingerprint()), stored::MORNING_MS);
-    PullResponse { messages: messages(), cursor: 5, more: false, fingerprint, now_ms, form: None }
+    PullResponse { messages: messages(), cursor: 5, fingerprint, now_ms, ..PullResponse::default() }
 }
 
 pub(crate) fn push_response() -> PushResponse {
     let (fingerprint, now_ms) = (Some(fingerprint()), stored::MORNING_MS);
-    PushResponse { stored: 1, known: 0, cursor: 6, fingerprint, now_ms }
+    PushResponse { stored: 1, cursor: 6, fingerprint, now_ms, ..PushResponse::default() }
 }
 
 pub(crate) fn reconcile_response() -> ReconcileResponse {
@@ -132,7 +132,7 @@ pub(crate) fn reconcile_response() -> ReconcileResponse {
         Finding { parts: vec![part, part], ..Finding::default() },
         Finding { messages: messages(), wanted: vec![1, 2], length: 9, ..Finding::default() },
     ];
-    ReconcileResponse { findings, cursor: 5, fingerprint, now_ms }
+    ReconcileResponse { findings, cursor: 5, fingerprint, now_ms, set_id: 7 }
 }
 
 fn reconcile_request() -> ReconcileRequest {

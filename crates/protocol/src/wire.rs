@@ -72,6 +72,12 @@ pub struct PushRequest {
     #[prost(uint64, optional, tag = "3")]
     #[serde(default)]
     pub after: Option<u64>,
+    /// The id of the set that `after` is a cursor of, as the last answer had it. In JSON 16 hex
+    /// digits.
+    #[prost(fixed64, tag = "4")]
+    #[serde(default, with = "crate::json::hex64")]
+    #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
+    pub set_id: u64,
 }
 
 /// The answer to a [`PushRequest`] or an [`EraseRequest`]: everything in it is durable.
@@ -93,6 +99,12 @@ pub struct PushResponse {
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub now_ms: u64,
+    /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
+    /// 16 hex digits.
+    #[prost(fixed64, tag = "6")]
+    #[serde(with = "crate::json::hex64")]
+    #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
+    pub set_id: u64,
 }
 
 /// `GET /v1/sync/delta`: what arrived after a cursor.
@@ -119,6 +131,15 @@ pub struct PullResponse {
     #[prost(message, optional, tag = "6")]
     #[serde(default)]
     pub form: Option<ContentForm>,
+    /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
+    /// 16 hex digits.
+    #[prost(fixed64, tag = "7")]
+    #[serde(with = "crate::json::hex64")]
+    #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
+    pub set_id: u64,
+    /// Whether the account is encrypted end to end, and this is still its plain set.
+    #[prost(bool, tag = "8")]
+    pub in_plain: bool,
 }
 
 /// `POST /v1/sync/encrypt`: turns an account to end-to-end encryption, or follows a device that has.
@@ -130,9 +151,11 @@ pub struct EncryptRequest {
     #[serde(with = "crate::json::key_id")]
     #[schema(value_type = String, example = "56c96c572ddbe567")]
     pub key_id: Bytes,
-    /// The newest arrival number of the plain set: this device has all of it.
-    #[prost(uint64, tag = "2")]
-    pub cursor: u64,
+    /// The plain set's fingerprint: this device has all of it. Left out, the device's file is sealed
+    /// already and takes nothing more from the plain set; it can follow, not begin.
+    #[prost(message, optional, tag = "2")]
+    #[serde(default)]
+    pub holds: Option<Fingerprint>,
     /// Whether an account that is in plain may be turned, or only followed.
     #[prost(bool, tag = "3")]
     #[serde(default)]

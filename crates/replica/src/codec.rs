@@ -8,6 +8,7 @@
 //! - With a key, what was not sealed with it under this very timestamp is no change, whoever sent
 //!   it: a server can make messages, but none that are shown.
 
+use bytes::Bytes;
 use crdt::{Change, ContentForm, DecodeError, Message, OpenError, SealKey, Timestamp, sealed_with};
 use rusqlite::Connection;
 
@@ -35,6 +36,9 @@ pub(crate) struct Codec {
 }
 
 impl Codec {
+    /// Of a file that seals nothing.
+    pub(crate) const PLAIN: Self = Self { key: None };
+
     /// With the file's key, if it has one.
     pub(crate) fn load(db: &Connection) -> Result<Self> {
         Ok(Self { key: phrase::load(db)?.map(|phrase| phrase.key()) })
@@ -51,14 +55,35 @@ impl Codec {
 
     /// The message that says this.
     pub(crate) fn encode(&self, timestamp: Timestamp, change: &Change) -> Message {
+        self.write(timestamp, change.encode())
+    }
+
+    /// The message with this content, which is sealed if there is a key. All devices make the same
+    /// one.
+    pub(crate) fn write(&self, timestamp: Timestamp, content: Bytes) -> Message {
         let content = match &self.key {
-            None => change.encode(),
-            Some(key) => {
-                let content = change.encode();
-                key.seal(timestamp, &content, key.nonce_tail(timestamp, &content))
-            }
+            None => content,
+            Some(key) => key.seal(timestamp, &content, key.nonce_tail(timestamp, &content)),
         };
         Message { timestamp, content }
+    }
+
+    /// A message's content, in plain; it may be of a later version, which others can read. `None` if
+    /// it does not open, or is not in this form: such a message is never sent.
+    pub(crate) fn read(&self, message: &Message) -> Option<Bytes> {
+        let Message { timestamp, content } = message;
+        if *timestamp == Timestamp::ZERO {
+            return None;
+        }
+        match &self.key {
+            None => sealed_with(content).is_none().then(|| content.clone()),
+            Some(key) => key.open(*timestamp, content).ok(),
+        }
+    }
+
+    /// Whether a content says that it has the form of this file's messages.
+    pub(crate) fn is_own_form(&self, content: &[u8]) -> bool {
+        sealed_with(content) == self.key.as_ref().map(SealKey::id)
     }
 
     /// What a message says.

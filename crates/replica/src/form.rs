@@ -32,6 +32,9 @@ impl Replica {
     /// sends.
     pub fn begin_account(&self) -> Result<()> {
         self.transaction(|db| {
+            if pending(db)?.is_some() {
+                meta::set(db, Key::NextSecretBegins, true)?;
+            }
             meta::set(db, Key::SecretGiven, false)?;
             meta::set(db, Key::AsksForm, false)
         })
@@ -67,6 +70,21 @@ pub(crate) fn note(db: &Connection, told: Option<&protocol::ContentForm>) -> Res
 /// Another account: nothing is known of it.
 pub(crate) fn forget(db: &Connection) -> Result<()> {
     meta::set(db, Key::Form, None::<Vec<u8>>)
+}
+
+/// Whether this file takes what the server has it read. `in_plain`: that is the plain set of an
+/// account that has turned, of which a sealed file takes nothing: anybody could have written it.
+///
+/// An error, if the file is not what the account is: a plain file would meet its own messages,
+/// sealed, under their names, and a sealed one the plain ones.
+pub(crate) fn may_take(db: &Connection, in_plain: bool) -> Result<bool> {
+    let is_sealed = Codec::load(db)?.has_key();
+    match of_account(db)? {
+        Some(ContentForm::Plain) if is_sealed => Err(PhraseError::AccountPlain.into()),
+        Some(ContentForm::Sealed(_)) if is_sealed => Ok(!in_plain),
+        Some(ContentForm::Sealed(_)) if !in_plain => Err(PhraseError::Sealed.into()),
+        _ => Ok(true),
+    }
 }
 
 /// Refuses to go on if what the file holds, or what waits to be merged, cannot be the account's.
@@ -146,13 +164,13 @@ pub(crate) fn drop_pending(db: &Connection) -> Result<()> {
     meta::set(db, Key::NextSecret, None::<Vec<u8>>)
 }
 
-/// The server has put this file into the sealed set: everything is sealed, and compared and sent
-/// anew.
+/// The server has put this file into the sealed set: what is in plain is sealed, and everything is
+/// sent again.
 pub(crate) fn turn(db: &Connection, pending: &Pending) -> Result<()> {
     let before = Codec::load(db)?;
     phrase::store(db, &pending.phrase)?;
     let after = Codec::load(db)?;
-    log::encode_anew(db, &before, &after)?;
+    log::write_all(db, &before, &after)?;
     log::mark_all_unsent(db)?;
     db.execute("DELETE FROM warren_unerased", [])?;
     meta::set_number(db, Key::Cursor, 0)?;

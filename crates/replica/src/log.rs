@@ -6,6 +6,7 @@
 //! - Contents are as on the wire, sealed ones too: the fingerprint is over them.
 
 mod rewrite;
+mod unsent;
 
 use bytes::Bytes;
 use crdt::{Change, Fingerprint, Message, Timestamp};
@@ -13,11 +14,15 @@ use protocol::Item;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::codec::{Codec, Refusal};
-use crate::counted;
 use crate::erasure::Erased;
 use crate::error::{Error, Result};
 
-pub(crate) use self::rewrite::{Holds, change_unsent, encode_anew, rename_unsent, restamp_unsent};
+pub(crate) use self::rewrite::{Holds, change_unsent, rename_unsent, restamp_unsent, write_all};
+use self::unsent::mark_sent;
+pub(crate) use self::unsent::{
+    UnsentPage, fingerprint_of, forget_unsendable, is_unsent, mark_all_unsent, mark_unsent,
+    sent_fingerprint, unsent_count,
+};
 
 /// How a message came into the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,40 +219,6 @@ fn insert(
     Ok(inserted == 1)
 }
 
-fn mark_sent(db: &Connection, timestamp: Timestamp) -> Result<()> {
-    let sql = "UPDATE warren_message SET sent = 1 WHERE timestamp = ?1 AND sent = 0";
-    if db.prepare_cached(sql)?.execute([timestamp.to_bytes()])? > 0 {
-        counted::forget_sent(db, timestamp)?;
-    }
-    Ok(())
-}
-
-/// Takes every message for unsent, so that a server that lost some gets them again. Those that do
-/// not open are its own doing, and not passed on; those of a later version are.
-pub(crate) fn mark_all_unsent(db: &Connection) -> Result<()> {
-    let but = if Codec::load(db)?.has_key() { REFUSED } else { -1 };
-    db.execute("UPDATE warren_message SET sent = 0 WHERE merged <> ?1", [but])?;
-    Ok(())
-}
-
-/// Takes these messages for unsent: the server lacks them. Those that do not open are some server's
-/// own doing, and not passed on.
-pub(crate) fn mark_unsent(db: &Connection, timestamps: &[Timestamp]) -> Result<()> {
-    let log = Log::open(db)?;
-    let sql = "UPDATE warren_message SET sent = 0 WHERE timestamp = ?1";
-    let mut statement = db.prepare_cached(sql)?;
-    for timestamp in timestamps {
-        if log.codec.has_key() {
-            let content = content(db, *timestamp)?.unwrap_or_default().into();
-            if log.decode(&Message { timestamp: *timestamp, content }).is_err() {
-                continue;
-            }
-        }
-        statement.execute([timestamp.to_bytes()])?;
-    }
-    Ok(())
-}
-
 /// Every message's identity, and the fingerprint of all: computed from the contents, whatever is
 /// recorded.
 pub(crate) fn items(db: &Connection) -> Result<(Vec<Item>, Fingerprint)> {
@@ -268,44 +239,6 @@ pub(crate) fn content(db: &Connection, timestamp: Timestamp) -> Result<Option<Ve
     let sql = "SELECT content FROM warren_message WHERE timestamp = ?1";
     let key = timestamp.to_bytes();
     Ok(db.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()?)
-}
-
-pub(crate) fn unsent_count(db: &Connection) -> Result<u64> {
-    let sql = "SELECT count(*) FROM warren_message WHERE sent = 0";
-    let count: i64 = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-    Ok(count.cast_unsigned())
-}
-
-/// Whether there is a message that the server has not acknowledged.
-pub(crate) fn is_unsent(db: &Connection) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM warren_message WHERE sent = 0)";
-    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
-}
-
-/// The oldest unsent messages.
-pub(crate) struct UnsentPage {
-    pub(crate) messages: Vec<Message>,
-    /// The newest row of the log when the page was read: what came later is not in it.
-    id_max: i64,
-}
-
-impl UnsentPage {
-    /// Up to `count_max` messages and about `bytes_max` of content.
-    pub(crate) fn read(db: &Connection, count_max: usize, bytes_max: usize) -> Result<Self> {
-        let sql = "SELECT coalesce(max(id), 0) FROM warren_message";
-        let id_max = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        let messages = page(db, "sent = 0", None, count_max, bytes_max)?;
-        Ok(Self { messages, id_max })
-    }
-
-    /// The server has them.
-    pub(crate) fn mark_sent(&self, db: &Connection) -> Result<()> {
-        let Some(last) = self.messages.last() else { return Ok(()) };
-        let sql =
-            "UPDATE warren_message SET sent = 1 WHERE sent = 0 AND timestamp <= ?1 AND id <= ?2";
-        db.prepare_cached(sql)?.execute((last.timestamp.to_bytes(), self.id_max))?;
-        counted::forget_sent(db, last.timestamp)
-    }
 }
 
 /// Whether there is a message that the state does not have yet.

@@ -18,6 +18,7 @@ pub(crate) enum Key {
     ClockOff,
     BaselineNext,
     Cursor,
+    CursorSet,
     Count,
     Digest,
     Identity,
@@ -52,6 +53,7 @@ impl Key {
             Self::ClockOff => "clock_off",
             Self::BaselineNext => "baseline_next",
             Self::Cursor => "cursor",
+            Self::CursorSet => "cursor_set",
             Self::Count => "count",
             Self::Digest => "digest",
             Self::Identity => "identity",
@@ -97,6 +99,12 @@ pub(crate) fn number(db: &Connection, key: Key) -> Result<u64> {
 
 pub(crate) fn set_number(db: &Connection, key: Key, value: u64) -> Result<()> {
     set(db, key, value.cast_signed())
+}
+
+/// Notes that everything up to `cursor` of the set `set_id` is here.
+pub(crate) fn set_cursor(db: &Connection, set_id: u64, cursor: u64) -> Result<()> {
+    set_number(db, Key::CursorSet, set_id)?;
+    set_number(db, Key::Cursor, cursor)
 }
 
 /// Draws a new node id: at the beginning, and when a file turns out to be a copy.

@@ -130,11 +130,11 @@ impl Replica {
     }
 }
 
-/// Encodes the log anew, under the phrase.
+/// Seals the log, under the phrase.
 fn become_sealed(db: &Connection, phrase: &Phrase) -> Result<()> {
     let before = Codec::load(db)?;
     store(db, phrase)?;
-    log::encode_anew(db, &before, &Codec::load(db)?)
+    log::write_all(db, &before, &Codec::load(db)?)
 }
 
 pub(crate) fn store(db: &Connection, phrase: &Phrase) -> Result<()> {

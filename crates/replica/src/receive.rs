@@ -3,11 +3,27 @@
 use crdt::Message;
 use rusqlite::Connection;
 
+use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::log::{self, Kept, Log};
 use crate::report::Report;
 use crate::sync::PROGRESS_EVERY;
 use crate::{erasure, meta};
+
+/// Puts messages of the account's plain set into the log of a file that seals, as the device that
+/// wrote them would have sealed them.
+pub(crate) fn keep_sealed(
+    db: &Connection,
+    messages: &[Message],
+    report: &mut Report,
+) -> Result<u64> {
+    let codec = Codec::load(db)?;
+    let sealed = messages.iter().filter_map(|message| {
+        let content = Codec::PLAIN.read(message)?;
+        Some(codec.write(message.timestamp, content).into())
+    });
+    keep(db, sealed.collect(), report, |_| {})
+}
 
 /// Puts received messages into the log; returns how many were new. `progress` hears how many were
 /// until then.

@@ -10,7 +10,12 @@
 mod push;
 mod turn;
 
+use std::collections::HashSet;
+
+use crdt::{Fingerprint, Timestamp};
 use protocol::{Device, ErrorCode, PullResponse, Pulled, Reconcile, Round, Step};
+
+use rusqlite::Connection;
 
 use crate::devices::to_send;
 use crate::error::{Error, Result};
@@ -30,6 +35,10 @@ use crate::{
 const PAGE_COUNT_MAX: usize = 10_000;
 /// A clock that is off by more than this is corrected by the server's; less may be the network.
 const CLOCK_OFF_MS_MAX: u64 = 60_000;
+
+/// How often the account's messages may become another set during one sync: by a device that turns
+/// the account, or a server that is restored.
+const SETS_COUNT_MAX: u32 = 3;
 
 /// Messages or rows between two words about how far a sync is.
 pub(crate) const PROGRESS_EVERY: usize = 1_000;
@@ -82,6 +91,7 @@ impl Replica {
             to_send: 0,
             renames: 0,
             turns: 0,
+            sets: 0,
             restamps: 0,
             overtakings: 0,
             server_ms: 0,
@@ -108,6 +118,8 @@ struct Session<'a, 'o> {
     to_send: u64,
     renames: u32,
     turns: u32,
+    /// How often the server's answers were of another set than those before.
+    sets: u32,
     restamps: u32,
     overtakings: u32,
     /// The server's clock, as the last answer said.
@@ -126,7 +138,11 @@ impl Session<'_, '_> {
         let mut round = Round::new();
         let outcome = loop {
             match round.next(&self.device()?) {
-                Step::Pull => self.pull(&mut round).await?,
+                Step::Pull if self.pull(&mut round).await? => {}
+                Step::Pull => {
+                    let why = "it has this device read what is not encrypted".into();
+                    self.follow(Error::Unreachable(why), &mut round).await?;
+                }
                 Step::Push => match self.push(&mut round).await {
                     Err(error @ Error::Refused { code: ErrorCode::QuotaExceeded, .. }) => {
                         // The account is full, but what others sent is here to be shown.
@@ -135,7 +151,7 @@ impl Session<'_, '_> {
                     }
                     pushed => pushed?,
                 },
-                Step::Reconcile => self.reconcile().await?,
+                Step::Reconcile => _ = self.reconcile().await?,
                 Step::Done(outcome) => break outcome,
             }
         };
@@ -157,25 +173,39 @@ impl Session<'_, '_> {
         })
     }
 
-    async fn pull(&mut self, round: &mut Round) -> Result<()> {
+    /// Takes what arrived after the cursor. `false`, and nothing is taken: the file is sealed, and
+    /// this is the plain set of its account.
+    async fn pull(&mut self, round: &mut Round) -> Result<bool> {
         let db = &self.replica.db;
         let cursor = meta::number(db, Key::Cursor)?;
-        let (node, unsent) = (meta::node(db)?, to_send(db)?);
         // A new device that lacks the phrase fetches nothing that it could not show: it asks whether
         // the account still is what it was.
-        let is_new = meta::number(db, Key::SyncedMs)? == 0;
+        let is_new = meta::number(db, Key::SyncedMs)? == 0 && form::pending(db)?.is_none();
         let limit = if is_new && form::check(db).is_err() { 1 } else { self.page_count };
-        let pull = Pull { cursor, limit, node, unsent };
-        let answer = match self.transport.pull(&self.token, &pull).await {
-            Err(error) => return self.smaller_pages(error, None),
+        let answer = match self.ask(cursor, limit).await {
+            Err(error) => return self.smaller_pages(error, None).map(|()| true),
             Ok(answer) => answer,
         };
+        self.replica.transaction(|db| form::note(db, answer.form.as_ref()))?;
+        if !form::may_take(&self.replica.db, answer.in_plain)? {
+            return Ok(false);
+        }
         let is_far_behind = answer.more;
-        self.take(round, answer, cursor)?;
+        let is_taken = self.take(round, answer, cursor)?;
         if is_new {
             form::check(&self.replica.db)?;
         }
-        if is_far_behind { self.stream(round).await } else { Ok(()) }
+        if is_taken && is_far_behind {
+            self.stream(round).await?;
+        }
+        Ok(true)
+    }
+
+    /// A page of the set that the server has this device read.
+    async fn ask(&mut self, cursor: u64, limit: usize) -> Result<PullResponse> {
+        let db = &self.replica.db;
+        let pull = Pull { cursor, limit, node: meta::node(db)?, unsent: to_send(db)? };
+        self.transport.pull(&self.token, &pull).await
     }
 
     /// Takes all that follows in one answer: no page is waited for, and each is in the file before
@@ -184,15 +214,26 @@ impl Session<'_, '_> {
         let mut cursor = meta::number(&self.replica.db, Key::Cursor)?;
         let mut pages = self.transport.stream(&self.token, cursor).await?;
         while let Some(answer) = pages.next().await? {
-            self.take(round, answer, cursor)?;
+            if !self.take(round, answer, cursor)? {
+                return Ok(());
+            }
             cursor = meta::number(&self.replica.db, Key::Cursor)?;
         }
         Ok(())
     }
 
-    /// Keeps a page.
-    fn take(&mut self, round: &mut Round, answer: PullResponse, cursor: u64) -> Result<()> {
+    /// Keeps a page. `false`: it is of another set than the cursor, so the next one begins at 0.
+    fn take(&mut self, round: &mut Round, answer: PullResponse, cursor: u64) -> Result<bool> {
         self.compare_clocks(answer.now_ms);
+        if self.replica.transaction(|db| enter(db, answer.set_id))? < cursor {
+            self.sets += 1;
+            if self.sets > SETS_COUNT_MAX {
+                return Err(Error::Unreachable("it answers from another set each time".into()));
+            }
+            self.repeats = 0;
+            *round = Round::new();
+            return Ok(false);
+        }
         let pulled = Pulled {
             cursor: answer.cursor,
             more: answer.more,
@@ -228,7 +269,7 @@ impl Session<'_, '_> {
         }
         self.report.became_device |= meta::node(&self.replica.db)? != node;
         round.pulled(pulled, cursor);
-        Ok(())
+        Ok(true)
     }
 
     /// The server's clock is a hint: it counts if the sync before has found the same difference.
@@ -244,21 +285,24 @@ impl Session<'_, '_> {
         self.now = Now { device_ms, offset_ms };
     }
 
-    /// Compares both sets, takes what this device lacks, and marks what the server lacks.
-    async fn reconcile(&mut self) -> Result<()> {
+    /// Compares both sets, takes what this device lacks, and marks what the server lacks. Returns the
+    /// fingerprint of the server's set, if all of it is here now.
+    async fn reconcile(&mut self) -> Result<Option<Fingerprint>> {
         self.repeats = 0;
-        let (items, fingerprint) = log::items(&self.replica.db)?;
+        // What is both here and there, in the end.
+        let (items, mut common) = log::items(&self.replica.db)?;
         // What is recorded may be what is wrong.
-        self.replica.transaction(|db| meta::set_fingerprint(db, &fingerprint))?;
+        self.replica.transaction(|db| meta::set_fingerprint(db, &common))?;
         let mut reconcile = Reconcile::new(items);
-        let mut cursor = None;
+        let mut first = None;
         while let Some(request) = reconcile.request() {
             let answer = match self.transport.reconcile(&self.token, &request).await {
                 Err(error) if error.is_too_large() && reconcile.ask_less() => continue,
                 answer => answer?,
             };
             // Everything up to here was there to be compared.
-            cursor.get_or_insert(answer.cursor);
+            let server = fingerprint(answer.fingerprint.as_ref())?;
+            first.get_or_insert((answer.set_id, answer.cursor, server));
             let found = reconcile.answered(answer.findings);
             let found = found.map_err(|nonsense| Error::Unreachable(nonsense.to_string()))?;
             let (report, now) = (&mut self.report, self.now);
@@ -268,14 +312,22 @@ impl Session<'_, '_> {
             let new = self.replica.transaction(|db| {
                 // What is erased changes the state of rows, to which local changes refer.
                 report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
+                common -= log::fingerprint_of(db, &found.wanted)?;
+                found.missing.iter().filter_map(identity).for_each(|one| common += one);
                 log::mark_unsent(db, &found.wanted)?;
+                let others = found.missing.iter().map(|one| one.timestamp.clone());
+                let others: HashSet<_> = others.collect();
+                let lacks = |wanted: &&Timestamp| !others.contains(&wanted.to_bytes()[..]);
+                let lacking: Vec<_> = found.wanted.iter().filter(lacks).copied().collect();
+                log::forget_unsendable(db, &lacking, &mut report.refused)?;
                 keep(db, found.missing, report, |new| tell(received + new))
             })?;
             tell(received + new);
             self.report.received += new;
         }
-        let cursor = cursor.unwrap_or(0);
-        self.replica.transaction(|db| meta::set_number(db, Key::Cursor, cursor))
+        let (set_id, cursor, server) = first.unwrap_or_default();
+        self.replica.transaction(|db| meta::set_cursor(db, set_id, cursor))?;
+        Ok((common == server).then_some(server))
     }
 
     /// Shows what was received: one transaction, before which local changes get their time.
@@ -329,7 +381,20 @@ impl Session<'_, '_> {
     }
 }
 
-fn fingerprint(wire: Option<&protocol::Fingerprint>) -> Result<crdt::Fingerprint> {
+/// The cursor in this set: 0 in another one than before.
+fn enter(db: &Connection, set_id: u64) -> Result<u64> {
+    if meta::number(db, Key::CursorSet)? != set_id {
+        meta::set_cursor(db, set_id, 0)?;
+    }
+    meta::number(db, Key::Cursor)
+}
+
+fn identity(message: &protocol::Message) -> Option<Fingerprint> {
+    let timestamp = Timestamp::from_bytes(&message.timestamp).ok()?;
+    Some(Fingerprint::of(timestamp, &message.content))
+}
+
+fn fingerprint(wire: Option<&protocol::Fingerprint>) -> Result<Fingerprint> {
     let fingerprint = wire.and_then(protocol::Fingerprint::to_crdt);
     fingerprint.ok_or_else(|| Error::Unreachable("its answer has no fingerprint".into()))
 }

@@ -23,8 +23,8 @@ fn the_first_form_stays() {
         assert_eq!(settled, ContentForm::Plain);
     }
     assert_eq!(fixture.accounts.settle_form(bob.account, sealed).unwrap(), sealed);
-    let expected = MessageSet { form: Some(ContentForm::Plain), sealed: None, keeps_plain: false };
-    assert_eq!(set(&fixture, &device), expected);
+    let set = set(&fixture, &device);
+    assert_eq!((set.form, set.sealed, set.keeps_plain), (Some(ContentForm::Plain), None, false));
 }
 
 #[test]
@@ -33,6 +33,7 @@ fn devices_go_over_one_by_one_and_new_ones_begin_there() {
     let ada = fixture.add("ada");
     let (one, two) = (fixture.register(&ada, None), fixture.register(&ada, None));
     fixture.accounts.settle_form(ada.account, ContentForm::Plain).unwrap();
+    let before = set(&fixture, &one);
     let moved = fixture.accounts.encrypt(&ada, &one.client_id, KEY).unwrap();
     let sealed = moved.sealed.clone().unwrap();
     assert_eq!(fixture.accounts.children(ada.account).unwrap(), std::slice::from_ref(&sealed));
@@ -43,6 +44,7 @@ fn devices_go_over_one_by_one_and_new_ones_begin_there() {
     let left = set(&fixture, &two);
     assert_eq!((left.form, left.sealed.clone()), (moved.form, None));
     assert_eq!(ada.messages(&left).vault, ada.vault);
+    assert!((left.id == before.id && moved.id != before.id) && left.is_in_plain());
     let other_key = fixture.accounts.encrypt(&ada, &two.client_id, [8; 8]);
     assert!(matches!(other_key, Err(Error::OtherKey)));
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use engine::{Encryption, Profile, open_connection};
 use serde_json::json;
 
-use crate::processes::{Server, json, sql, start, warren};
+use crate::processes::{Server, json, sql, warren};
 use crate::support::{PASSWORD, Place, check_equal, files_below, sync, track_all};
 
 const SECRET: &str = "hunter2-and-more-of-it";
@@ -70,7 +70,7 @@ fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
     let address = server.host_and_port().to_owned();
     drop(server);
     assert!(vault_holds(&place), "there before");
-    let server = start_again(&place, &address);
+    let server = place.serve_at(&address);
     assert_eq!(json(&yes)["erased"], 1);
     assert_eq!(json(&yes)["erased"], 0, "nothing is left");
     for file in [&a, &c] {
@@ -96,13 +96,6 @@ fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
     place.check_vault(5);
 }
 
-/// At the address that the files know.
-fn start_again(place: &Place, address: &str) -> Server {
-    let data = &place.data;
-    let serve = ["serve", "--listen", address, "--json", "--log", "error", "--data", data];
-    Server::new(start(&serve))
-}
-
 #[test]
 fn a_server_that_was_restored_is_erased_again() {
     let place = Place::new();
@@ -122,7 +115,7 @@ fn a_server_that_was_restored_is_erased_again() {
     drop(server);
     fs::rename(&place.data, place.at("lost")).unwrap();
     json(&["restore", &backup, "--data", &place.data]);
-    let _server = start_again(&place, &address);
+    let _server = place.serve_at(&address);
     let told = warren(&["sync", &b]);
     assert!(!told.status.success() && told.stderr.contains("differ"), "{}", told.stderr);
     assert_eq!(json(&["vault", "repair", &b])["again"], 2);

@@ -136,6 +136,70 @@ fn an_account_in_plain_turns_to_encryption() {
     assert!(vault["children"][0]["count"].as_u64() > Some(4), "{vault}");
 }
 
+/// The server is lost, and restored from a backup of the time before the account was turned. One
+/// device is still in plain and goes on, one has turned the account, one has followed; each has an
+/// edit that is not sent.
+#[test]
+fn an_account_is_encrypted_again_after_its_server_was_restored() {
+    let place = Place::new();
+    let server = place.serve();
+    let (url, address) = (server.address.clone(), server.host_and_port().to_owned());
+    let first_time = place.first_time(&url);
+    let [a, b, c, d] = ["a.db", "b.db", "c.db", "d.db"].map(|name| place.at(name));
+    sql(&a, "CREATE TABLE t (id TEXT PRIMARY KEY, x); INSERT INTO t VALUES ('first', 'by a')");
+    warren(&["track", &a, "--all"]).succeeded();
+    warren(&[&["sync", &a][..], &first_time].concat()).succeeded();
+    for clone in [&b, &c] {
+        warren(&[&["clone", clone][..], &first_time].concat()).succeeded();
+    }
+    let backup = place.at("backup");
+    json(&["backup", &backup, "--data", &place.data]);
+    let insert = |file: &str, id: &str| sql(file, &format!("INSERT INTO t VALUES ('{id}', 1)"));
+    warren(&["track", &a, "--all", "--e2ee"]).succeeded();
+    assert_eq!(json(&["sync", &a])["equal"], true);
+    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let phrase = place.write("phrase.txt", &phrase);
+    assert_eq!(json(&["sync", &b, "--phrase-file", &phrase])["equal"], true);
+    insert(&a, "sealed by a");
+    insert(&b, "sealed by b");
+    sync(&a);
+    sync(&b);
+    server.stop();
+    fs::remove_dir_all(&place.data).unwrap();
+    json(&["restore", &backup, "--data", &place.data]);
+
+    let server = place.serve_at(&address);
+    insert(&c, "plain by c");
+    assert_eq!(json(&["sync", &c])["equal"], true);
+    insert(&c, "unsent by c");
+    insert(&a, "unsent by a");
+    insert(&b, "unsent by b");
+    for sealed in [&a, &b] {
+        check_sync_refused(sealed, "account_plain");
+    }
+    // As that error says.
+    warren(&["track", &a, "--all", "--e2ee"]).succeeded();
+    let report = json(&["sync", &a]);
+    assert_eq!((&report["equal"], &report["received"]), (&json!(true), &json!(1)), "{report}");
+    // The others follow: the one that is sealed by itself, the other with the phrase.
+    assert_eq!(json(&["sync", &b])["equal"], true);
+    check_sync_refused(&c, "sealed");
+    assert_eq!(json(&["sync", &c, "--phrase-file", &phrase])["equal"], true);
+    for file in [&a, &b, &a, &b, &c] {
+        let report = json(&["sync", file]);
+        let refused = &report["refused"]["timestamps"];
+        assert_eq!((&report["equal"], refused), (&json!(true), &json!([])), "{report}");
+    }
+    warren(&[&["clone", &d, "--json", "--phrase-file", &phrase], &first_time[..]].concat())
+        .succeeded();
+    let rows = check_equal(&a, &b);
+    assert_eq!(rows.len(), 7, "{rows:?}");
+    assert_eq!((check_equal(&a, &c), check_equal(&a, &d)), (rows.clone(), rows));
+    server.stop();
+    let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
+    assert_eq!(vault["count"], 0, "nothing is left in plain: {vault}");
+}
+
 #[test]
 fn the_phrase_is_shown_once_and_again_on_request() {
     let place = Place::new();

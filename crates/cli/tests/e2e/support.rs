@@ -68,6 +68,13 @@ impl Place {
         Server::start(&self.data, &[])
     }
 
+    /// At an address that devices know already.
+    pub(crate) fn serve_at(&self, address: &str) -> Server {
+        let data = &self.data;
+        let serve = ["serve", "--listen", address, "--json", "--log", "error", "--data", data];
+        Server::new(processes::start(&serve))
+    }
+
     /// `warren …` on the data directory, with ada's password.
     #[track_caller]
     pub(crate) fn operator(&self, command: &[&str]) -> Value {

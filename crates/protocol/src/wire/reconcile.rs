@@ -62,6 +62,12 @@ pub struct ReconcileResponse {
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "4")]
     pub now_ms: u64,
+    /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
+    /// 16 hex digits.
+    #[prost(fixed64, tag = "5")]
+    #[serde(with = "crate::json::hex64")]
+    #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
+    pub set_id: u64,
 }
 
 /// What the server says to one claim.

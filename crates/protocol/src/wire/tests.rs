@@ -52,23 +52,25 @@ fn erasures_agree_too() {
 
 #[test]
 fn rust_types_json_and_the_proto_file_agree() {
-    let text = || "x".to_owned();
     let messages = vec![message(5, b"hello"), message(6, b"\0\xff")];
     check("Message", &messages[0]);
     check("Fingerprint", &fingerprint());
     let key_id = || Bytes::from_static(b"8 bytes.");
     let form = || Some(ContentForm { key_id: key_id() });
     check("ContentForm", &form().unwrap());
-    let request = PushRequest { messages: messages.clone(), key_id: key_id(), after: Some(7) };
+    let request =
+        PushRequest { messages: messages.clone(), key_id: key_id(), after: Some(7), set_id: 8 };
     check("PushRequest", &request);
-    check("EncryptRequest", &EncryptRequest { key_id: key_id(), cursor: 1, begin: true });
     let fingerprint = Some(fingerprint());
+    let holds = fingerprint.clone();
+    check("EncryptRequest", &EncryptRequest { key_id: key_id(), holds, begin: true });
     let pushed = PushResponse {
         stored: 1,
         known: 2,
         cursor: 3,
         fingerprint: fingerprint.clone(),
         now_ms: 4,
+        set_id: 5,
     };
     check("PushResponse", &pushed);
     let claim = Claim { gap: 1, length: 2, count: 3, digest: 4, ids: vec![5, u64::MAX] };
@@ -89,19 +91,34 @@ fn rust_types_json_and_the_proto_file_agree() {
         cursor: 1,
         fingerprint: fingerprint.clone(),
         now_ms: 2,
+        set_id: 3,
     };
     check("ReconcileResponse", &reconciled);
-    check(
-        "PullResponse",
-        &PullResponse { messages, cursor: 1, more: true, fingerprint, now_ms: 2, form: form() },
-    );
+    let pulled = PullResponse {
+        messages,
+        cursor: 1,
+        more: true,
+        fingerprint,
+        now_ms: 2,
+        form: form(),
+        set_id: 3,
+        in_plain: true,
+    };
+    check("PullResponse", &pulled);
+}
+
+#[test]
+fn accounts_and_devices_agree_too() {
+    let text = || "x".to_owned();
+    let fingerprint = Some(fingerprint());
+    let form = Some(ContentForm { key_id: Bytes::from_static(b"8 bytes.") });
     check("AccountRequest", &AccountRequest { login: text(), password: text() });
     check("AccountResponse", &AccountResponse { login: text() });
     let (login, new_password, revoke_others) = (text(), text(), true);
     let password = PasswordRequest { login, password: text(), new_password, revoke_others };
     check("PasswordRequest", &password);
     check("ClientRequest", &ClientRequest { login: text(), password: text(), name: text() });
-    let registered = ClientResponse { client_id: text(), token: text(), form: form() };
+    let registered = ClientResponse { client_id: text(), token: text(), form };
     check("ClientResponse", &registered);
     let client = Client {
         client_id: text(),
@@ -116,7 +133,7 @@ fn rust_types_json_and_the_proto_file_agree() {
         enrolled_by: text(),
     };
     check("Client", &client);
-    let (clients, fingerprint) = (vec![client], pushed.fingerprint);
+    let clients = vec![client];
     check("ClientList", &ClientList { clients, cursor: 1, fingerprint, now_ms: 2 });
     check("ErrorResponse", &crate::ErrorResponse::new(crate::ErrorCode::Busy, "x"));
 }
@@ -130,11 +147,13 @@ fn json_shows_text_base64_and_hex() {
         fingerprint: Some(fingerprint()),
         now_ms: 2,
         form: Some(ContentForm { key_id: Bytes::from_static(&[0, 1, 2, 3, 4, 5, 6, 0xff]) }),
+        set_id: 7,
+        in_plain: false,
     };
     let expected = concat!(
         r#"{"messages":[{"timestamp":"2026-11-21T06:30:00.123Z-0007-0000000000000009","content":"aGVsbG8="}],"#,
         r#""cursor":1,"more":false,"fingerprint":{"count":3,"digest":"000000000000feed0000000000000000"},"now_ms":2,"#,
-        r#""form":{"key_id":"00010203040506ff"}}"#,
+        r#""form":{"key_id":"00010203040506ff"},"set_id":"0000000000000007","in_plain":false}"#,
     );
     assert_eq!(serde_json::to_string(&pulled).unwrap(), expected);
 }

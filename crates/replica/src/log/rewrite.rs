@@ -6,8 +6,8 @@ use crdt::{Change, Clock, DRIFT_MS_MAX, Fingerprint, Message, Node, Timestamp};
 use rusqlite::Connection;
 
 use super::{Log, REFUSED, TOGETHER_BYTES_MAX, TOGETHER_COUNT_MAX, WAITING, content, page};
-use crate::codec::{Codec, Refusal};
-use crate::error::{Error, Result};
+use crate::codec::Codec;
+use crate::error::Result;
 use crate::{meta, state};
 
 /// Gives the unsent messages of node `old` the name of node `new`: the moment stays, the identity
@@ -107,24 +107,28 @@ pub(crate) fn change_unsent(
     })
 }
 
-/// Encodes every message anew that is a change, before another device has one of them in the new
-/// form; what was refused waits to be looked at again.
-pub(crate) fn encode_anew(db: &Connection, before: &Codec, after: &Codec) -> Result<()> {
-    rewrite(db, "merged = 1", |message| {
-        let damaged = |why: Refusal| Error::Damaged {
-            timestamp: message.timestamp.to_string(),
-            why: why.to_string(),
-        };
-        let change = before.decode(message).map_err(damaged)?;
-        Ok(Rewritten::Becomes(after.encode(message.timestamp, &change)))
-    })?;
-    rewrite(db, "merged = 0", |message| {
-        let Ok(change) = before.decode(message) else { return Ok(Rewritten::Stays) };
-        Ok(Rewritten::Becomes(after.encode(message.timestamp, &change)))
+/// Writes every message again in another form, before another device has one of them in that; what
+/// was refused waits to be looked at again.
+pub(crate) fn write_all(db: &Connection, before: &Codec, after: &Codec) -> Result<()> {
+    rewrite(db, "true", |message| {
+        let content = before.read(message);
+        let other = content.map(|content| after.write(message.timestamp, content));
+        Ok(match other {
+            Some(other) if other != *message => Rewritten::Becomes(other),
+            _ => Rewritten::Stays,
+        })
     })?;
     let sql = format!("UPDATE warren_message SET merged = {WAITING} WHERE merged = {REFUSED}");
     db.execute(&sql, [])?;
     Ok(())
+}
+
+/// Drops what never was a change here, and may not be sent.
+pub(super) fn drop_unsendable(db: &Connection) -> Result<()> {
+    let codec = Codec::load(db)?;
+    rewrite(db, "merged <> 1", |message| {
+        Ok(if codec.read(message).is_some() { Rewritten::Stays } else { Rewritten::Goes })
+    })
 }
 
 /// What becomes of a message.

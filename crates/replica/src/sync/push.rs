@@ -1,10 +1,11 @@
 //! The sync's push: a page of unsent messages, and what a device does about each refusal.
 
 use bytes::Bytes;
-use crdt::{Change, ContentForm};
+use crdt::Change;
 use protocol::{ErrorCode, PushRequest, Pushed, Round};
 
-use super::{Progress, Session, fingerprint};
+use super::{Progress, Session, enter, fingerprint};
+use crate::codec::Codec;
 use crate::devices::to_send;
 use crate::error::{Error, Result};
 use crate::log::{self, Holds, Log, UnsentPage};
@@ -38,17 +39,14 @@ impl Session<'_, '_> {
         if self.sent == 0 {
             self.to_send = log::unsent_count(db)?;
         }
-        let page = UnsentPage::read(db, self.page_count, PAGE_BYTES_MAX)?;
-        if page.messages.is_empty() {
-            let why = "it is to be sent, and cannot be found".into();
-            return Err(Error::Damaged { timestamp: "of an unsent change".into(), why });
-        }
+        let codec = Codec::load(db)?;
+        let page = self.unsent_page(&codec)?;
         let unsent = to_send(db)?.saturating_sub(page.messages.len() as u64);
-        let form = form::of_account(db)?.unwrap_or(ContentForm::Plain);
         let request = PushRequest {
             messages: page.messages.iter().cloned().map(Into::into).collect(),
-            key_id: Bytes::copy_from_slice(form.as_bytes()),
+            key_id: Bytes::copy_from_slice(codec.form().as_bytes()),
             after: if counted { Some(meta::number(db, Key::Cursor)?) } else { None },
+            set_id: meta::number(db, Key::CursorSet)?,
         };
         let answer = match self.transport.push(&self.token, &request, unsent).await {
             Err(Error::Refused { code: ErrorCode::TimestampConflict, .. })
@@ -74,7 +72,7 @@ impl Session<'_, '_> {
                 return Ok(());
             }
             Err(error @ Error::Refused { code: ErrorCode::FormMismatch, .. }) => {
-                return self.other_form(error, round).await;
+                return self.follow(error, round).await;
             }
             Err(error) => return self.smaller_pages(error, Some(&page)),
             Ok(answer) => answer,
@@ -86,7 +84,7 @@ impl Session<'_, '_> {
         };
         self.replica.transaction(|db| {
             page.mark_sent(db)?;
-            let cursor = meta::number(db, Key::Cursor)?;
+            let cursor = enter(db, answer.set_id)?;
             meta::set_number(db, Key::Cursor, pushed.cursor_after(cursor))
         })?;
         self.sent += page.messages.len() as u64;
@@ -94,6 +92,20 @@ impl Session<'_, '_> {
         (self.options.progress)(Progress::Sent(self.sent, self.sent.max(self.to_send)));
         round.pushed(pushed);
         Ok(())
+    }
+
+    /// A page of what is to be sent, in the form of the account's messages.
+    fn unsent_page(&self, codec: &Codec) -> Result<UnsentPage> {
+        let page = UnsentPage::read(&self.replica.db, self.page_count, PAGE_BYTES_MAX)?;
+        if page.messages.is_empty() {
+            let why = "it is to be sent, and cannot be found".into();
+            return Err(Error::Damaged { timestamp: "of an unsent change".into(), why });
+        }
+        if let Some(foreign) = page.messages.iter().find(|one| !codec.is_own_form(&one.content)) {
+            let why = "it is to be sent, and not of the account's form".into();
+            return Err(Error::Damaged { timestamp: foreign.timestamp.to_string(), why });
+        }
+        Ok(page)
     }
 
     /// A server, or a proxy in front of it, may be set to less than what is usual: what is too

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crdt::{ContentForm, Fingerprint, Message};
 use protocol::{
@@ -10,6 +11,12 @@ use protocol::{
     Part, PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use replica::{Error, PageStream, Pull, Result, Transport};
+
+/// Of the account's first set, whatever its form is.
+const PLAIN_ID: u64 = 1;
+
+/// The id of the next sealed set: of two that one account had, each has its own.
+static SETS_COUNT: AtomicU64 = AtomicU64::new(2);
 
 /// What the real server promises, in a page: arrival order, first content wins, all or nothing.
 #[derive(Default)]
@@ -20,6 +27,8 @@ pub(crate) struct MemoryServer {
     /// What was there before the account was turned, and the tokens that do not read it any more.
     pub(crate) plain: Option<Vec<Message>>,
     pub(crate) in_sealed: BTreeSet<String>,
+    /// Of the sealed set, once the account was turned.
+    pub(crate) sealed_id: u64,
     pub(crate) clients: u64,
     pub(crate) now_ms: Cell<u64>,
     pub(crate) requests: u64,
@@ -36,17 +45,22 @@ impl MemoryServer {
         fingerprint(&self.messages)
     }
 
-    /// The messages of a device, and what they add up to.
-    fn set(&self, token: &str) -> (&[Message], Fingerprint) {
+    fn is_in_plain(&self, token: &str) -> bool {
+        self.plain.is_some() && !self.in_sealed.contains(token)
+    }
+
+    /// The messages of a device, the id of their set, and what they add up to.
+    fn set(&self, token: &str) -> (&[Message], u64, Fingerprint) {
         match &self.plain {
-            Some(plain) if !self.in_sealed.contains(token) => (plain, fingerprint(plain)),
-            _ => (&self.messages, self.fingerprint()),
+            Some(plain) if self.is_in_plain(token) => (plain, PLAIN_ID, fingerprint(plain)),
+            Some(_) => (&self.messages, self.sealed_id, self.fingerprint()),
+            None => (&self.messages, PLAIN_ID, self.fingerprint()),
         }
     }
 
     fn page(&mut self, token: &str, cursor: u64, limit: usize) -> Result<PullResponse> {
         self.check_count(limit)?;
-        let (messages, all) = self.set(token);
+        let (messages, set_id, all) = self.set(token);
         let start = usize::try_from(cursor).unwrap().min(messages.len());
         let end = (start + limit).min(messages.len());
         let answer = PullResponse {
@@ -56,6 +70,8 @@ impl MemoryServer {
             fingerprint: Some(all.into()),
             now_ms: self.now_ms.get(),
             form: self.form.map(Into::into),
+            set_id,
+            in_plain: self.is_in_plain(token),
         };
         self.answer(answer)
     }
@@ -136,11 +152,19 @@ impl Transport for MemoryServer {
     fn push(&mut self, token: &str, request: &PushRequest, _: u64) -> Result<PushResponse> {
         self.check_count(request.messages.len())?;
         let form = ContentForm::from_bytes(&request.key_id).unwrap();
-        let is_in_plain = self.plain.is_some() && !self.in_sealed.contains(token);
-        if *self.form.get_or_insert(form) != form || is_in_plain {
+        if *self.form.get_or_insert(form) != form || self.is_in_plain(token) {
             return refused(ErrorCode::FormMismatch);
         }
-        if request.after.is_some_and(|after| self.messages.len() as u64 > after) {
+        let key = match form {
+            ContentForm::Plain => None,
+            ContentForm::Sealed(id) => Some(id),
+        };
+        if request.messages.iter().any(|one| crdt::sealed_with(&one.content) != key) {
+            return refused(ErrorCode::FormMismatch);
+        }
+        let set_id = self.set(token).1;
+        let is_behind = |after| self.messages.len() as u64 > after || request.set_id != set_id;
+        if request.after.is_some_and(is_behind) {
             return refused(ErrorCode::Behind);
         }
         self.check_drift(request)?;
@@ -166,6 +190,7 @@ impl Transport for MemoryServer {
             cursor: self.messages.len() as u64,
             fingerprint: Some(self.fingerprint().into()),
             now_ms: self.now_ms.get(),
+            set_id,
         };
         self.answer(answer)
     }
@@ -174,18 +199,20 @@ impl Transport for MemoryServer {
         self.turn(token, request)
     }
 
-    fn reconcile(&mut self, _: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+    fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+        let (messages, set_id, all) = self.set(token);
         let (mut end, mut findings) = (0, Vec::new());
         for claim in &request.claims {
             let start = end + claim.gap;
             end = start + claim.length;
-            findings.push(self.find(claim, &(start..end)));
+            findings.push(find(messages, claim, &(start..end)));
         }
         let answer = ReconcileResponse {
             findings,
-            cursor: self.messages.len() as u64,
-            fingerprint: Some(self.fingerprint().into()),
+            cursor: messages.len() as u64,
+            fingerprint: Some(all.into()),
             now_ms: self.now_ms.get(),
+            set_id,
         };
         self.answer(answer)
     }
@@ -199,48 +226,49 @@ impl MemoryServer {
         if !is_sealed && (!request.begin || matches!(self.form, Some(ContentForm::Sealed(_)))) {
             return refused(ErrorCode::FormMismatch);
         }
-        if is_sealed && (self.plain.is_none() || self.in_sealed.contains(token)) {
+        if is_sealed && !self.is_in_plain(token) {
             return self.answer(());
         }
-        if request.cursor != self.set(token).0.len() as u64 {
+        let holds = request.holds.as_ref().map(|holds| holds.to_crdt().unwrap());
+        if (!is_sealed || holds.is_some()) && holds != Some(self.set(token).2) {
             return refused(ErrorCode::Behind);
         }
         if self.form == Some(ContentForm::Plain) {
             self.plain = Some(std::mem::take(&mut self.messages));
+            self.sealed_id = SETS_COUNT.fetch_add(1, Ordering::Relaxed);
         }
         self.form = Some(wanted);
         self.in_sealed.insert(token.to_owned());
         self.answer(())
     }
+}
 
-    fn within(&self, moments: &Range<u64>) -> Vec<(&Message, u64)> {
-        let mut all: Vec<_> = self
-            .messages
-            .iter()
-            .filter(|message| moments.contains(&message.timestamp.moment()))
-            .map(|message| (message, Item::of(message.timestamp, &message.content).id))
-            .collect();
-        all.sort_by_key(|(message, _)| message.timestamp);
-        all
+fn within<'a>(messages: &'a [Message], moments: &Range<u64>) -> Vec<(&'a Message, u64)> {
+    let mut all: Vec<_> = messages
+        .iter()
+        .filter(|message| moments.contains(&message.timestamp.moment()))
+        .map(|message| (message, Item::of(message.timestamp, &message.content).id))
+        .collect();
+    all.sort_by_key(|(message, _)| message.timestamp);
+    all
+}
+
+/// A range whose sums differ is one part; a claim of ids is answered at once.
+fn find(messages: &[Message], claim: &Claim, moments: &Range<u64>) -> Finding {
+    let here = within(messages, moments);
+    let digest = here.iter().fold(0u64, |sum, (_, id)| sum.wrapping_add(*id));
+    let count = here.len() as u64;
+    if claim.ids.is_empty() && claim.count > 0 {
+        let equal = (count, digest) == (claim.count, claim.digest);
+        let part = Part { length: claim.length, count, digest };
+        let parts = if equal || count == 0 { vec![] } else { vec![part] };
+        return Finding { equal, parts, ..Finding::default() };
     }
-
-    /// A range whose sums differ is one part; a claim of ids is answered at once.
-    fn find(&self, claim: &Claim, moments: &Range<u64>) -> Finding {
-        let here = self.within(moments);
-        let digest = here.iter().fold(0u64, |sum, (_, id)| sum.wrapping_add(*id));
-        let count = here.len() as u64;
-        if claim.ids.is_empty() && claim.count > 0 {
-            let equal = (count, digest) == (claim.count, claim.digest);
-            let part = Part { length: claim.length, count, digest };
-            let parts = if equal || count == 0 { vec![] } else { vec![part] };
-            return Finding { equal, parts, ..Finding::default() };
-        }
-        let missing = here.iter().filter(|(_, id)| !claim.ids.contains(id));
-        let is_wanted = |id: &u64| !here.iter().any(|(_, known)| known == id);
-        Finding {
-            messages: missing.map(|(message, _)| (*message).clone().into()).collect(),
-            wanted: claim.ids.iter().copied().filter(is_wanted).collect(),
-            ..Finding::default()
-        }
+    let missing = here.iter().filter(|(_, id)| !claim.ids.contains(id));
+    let is_wanted = |id: &u64| !here.iter().any(|(_, known)| known == id);
+    Finding {
+        messages: missing.map(|(message, _)| (*message).clone().into()).collect(),
+        wanted: claim.ids.iter().copied().filter(is_wanted).collect(),
+        ..Finding::default()
     }
 }

@@ -1,7 +1,7 @@
 //! An account that turns from plain to end-to-end encryption: whoever dies when, everything is in the
 //! sealed set at the end, and in plain nowhere.
 
-use crdt::{ContentForm, Message};
+use crdt::{ContentForm, Message, sealed_with};
 use proptest::prelude::*;
 use replica::{Phrase, Replica};
 
@@ -144,5 +144,177 @@ proptest! {
         }
         prop_assert_eq!(&rows(&b)[..2], ["1secret unsent b", "2secret b"]);
         prop_assert!(!is_plain(&server.messages));
+    }
+}
+
+/// What happens in a world with a server that is backed up and restored at any moment.
+#[derive(Clone, Debug)]
+enum Event {
+    Edit(usize),
+    Sync(usize),
+    /// An answer of the next sync is lost.
+    Lose(u64),
+    /// The user of this device wants encryption, or has the phrase and types it in.
+    Turn(usize),
+    Backup,
+    Restore,
+}
+
+const DEVICES_COUNT: usize = 4;
+
+fn event() -> impl Strategy<Value = Event> {
+    let device = || 0..DEVICES_COUNT;
+    prop_oneof![
+        4 => device().prop_map(Event::Edit),
+        6 => device().prop_map(Event::Sync),
+        1 => (1u64..6).prop_map(Event::Lose),
+        2 => device().prop_map(Event::Turn),
+        1 => Just(Event::Backup),
+        1 => Just(Event::Restore),
+    ]
+}
+
+/// What a backup of the server holds.
+fn copy(server: &MemoryServer) -> MemoryServer {
+    MemoryServer {
+        messages: server.messages.clone(),
+        form: server.form,
+        plain: server.plain.clone(),
+        in_sealed: server.in_sealed.clone(),
+        sealed_id: server.sealed_id,
+        clients: server.clients,
+        now_ms: server.now_ms.clone(),
+        ..MemoryServer::default()
+    }
+}
+
+struct World {
+    server: MemoryServer,
+    backup: MemoryServer,
+    devices: Vec<Device>,
+    /// The account's only one, once somebody has made it.
+    phrase: Option<Phrase>,
+    inserted: Vec<String>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut server = MemoryServer::default();
+        let devices = (0..DEVICES_COUNT).map(|_| Device::tracked(SCHEMA, &mut server)).collect();
+        let backup = copy(&server);
+        Self { server, backup, devices, phrase: None, inserted: Vec::new() }
+    }
+
+    fn run(&mut self, event: &Event) {
+        match *event {
+            Event::Edit(device) => self.edit(device),
+            Event::Sync(device) => drop(self.devices[device].try_sync(&mut self.server, false)),
+            Event::Lose(after) => self.server.lose_answer = Some(self.server.requests + after),
+            Event::Turn(device) => self.turn(device),
+            Event::Backup => self.backup = copy(&self.server),
+            Event::Restore => self.server = copy(&self.backup),
+        }
+        self.check_secrets();
+    }
+
+    fn edit(&mut self, device: usize) {
+        let id = self.inserted.len() + 1;
+        let replica = self.devices[device].replica();
+        let is_sealed = replica.phrase().unwrap().is_some() && !replica.is_turning().unwrap();
+        let text = format!("secret {}{id}", if is_sealed { "sealed " } else { "" });
+        let (other, again) = (id / 2, format!("{text} again"));
+        let sql = format!(
+            "INSERT INTO note VALUES ({id}, '{text}');
+             UPDATE note SET text = '{again}' WHERE id = {other}"
+        );
+        self.devices[device].write(&sql).unwrap();
+        self.inserted.push(id.to_string());
+    }
+
+    /// As a user would: whoever has the phrase types it in, and who does not makes one.
+    fn turn(&mut self, device: usize) {
+        let replica = self.devices[device].replica();
+        match &self.phrase {
+            Some(phrase) if replica.phrase().unwrap().is_none() => {
+                drop(replica.set_phrase(phrase));
+            }
+            _ => self.phrase = replica.make_phrase().ok().or_else(|| self.phrase.take()),
+        }
+    }
+
+    /// What was written in a file that is sealed is nowhere in plain.
+    fn check_secrets(&self) {
+        let sets = self.server.plain.iter().chain([&self.server.messages]);
+        for message in sets.flatten() {
+            let is_secret = message.content.windows(6).any(|part| part == b"sealed");
+            assert!(!is_secret, "{message:?}");
+        }
+    }
+
+    /// Until all are in step in the sealed set, their users do what their devices say.
+    fn meet(&mut self) {
+        self.server.lose_answer = None;
+        self.turn(0);
+        for round in 0..6 {
+            let mut is_done = true;
+            for device in 0..DEVICES_COUNT {
+                let synced = self.devices[device].try_sync(&mut self.server, false);
+                self.check_secrets();
+                match synced {
+                    Ok(report) => {
+                        assert_eq!(report.refused.count(), 0, "{report:?}");
+                        is_done &= report.equal && report.received + report.sent == 0;
+                        is_done &= matches!(self.server.form, Some(ContentForm::Sealed(_)));
+                        if self.server.form == Some(ContentForm::Plain) {
+                            self.turn(device);
+                        }
+                        continue;
+                    }
+                    Err(error) => match error.code() {
+                        "sealed" | "account_plain" => self.turn(device),
+                        // It has the phrase before anybody has sent anything with it.
+                        "unproved_phrase" if round > 2 => {
+                            self.devices[device].replica().begin_account().unwrap();
+                        }
+                        "unproved_phrase" => {}
+                        _ => panic!("device {device} in round {round}: {error:?}"),
+                    },
+                }
+                is_done = false;
+            }
+            if is_done {
+                return;
+            }
+        }
+        panic!("they never meet");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn whenever_the_server_is_restored_all_meet_in_the_sealed_set(
+        events in prop::collection::vec(event(), 1..40),
+    ) {
+        let mut world = World::new();
+        for event in &events {
+            world.run(event);
+        }
+        world.meet();
+        let World { server, devices, inserted, .. } = &world;
+        let key = match server.form {
+            Some(ContentForm::Sealed(key)) => key,
+            ref form => panic!("{form:?}"),
+        };
+        for message in &server.messages {
+            prop_assert_eq!(sealed_with(&message.content), Some(key));
+        }
+        prop_assert!(server.plain.is_none() || server.in_sealed.len() == DEVICES_COUNT);
+        for device in devices {
+            prop_assert_eq!(rows(device), rows(&devices[0]));
+            let ids = device.texts("SELECT CAST(id AS TEXT) FROM note ORDER BY id");
+            prop_assert_eq!(&ids, inserted);
+        }
     }
 }

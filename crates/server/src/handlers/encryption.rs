@@ -1,8 +1,8 @@
 //! `/v1/sync/encrypt`, and the form of an account's messages wherever messages pass.
 //!
 //! # Invariants
-//! - All messages of a set have one form, as far as the server can know: it cannot tell what a
-//!   device calls sealed from any other bytes.
+//! - All messages of a set have one form, as far as the server can know: what a sealed set takes
+//!   says that it is sealed with the account's key. Whether it is, only a device can find out.
 //! - A plain push is acknowledged only if the account was still plain when it was stored, so a
 //!   device that turns the account to end-to-end encryption misses nothing that was acknowledged.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use crdt::ContentForm;
+use crdt::{ContentForm, Message, sealed_with};
 use protocol::{EncryptRequest, ErrorCode};
 use sync_store::Vault;
 use utoipa_axum::router::OpenApiRouter;
@@ -48,16 +48,20 @@ async fn encrypt(
     };
     app.check_disk()?;
     let Device { session, vault, token, .. } = device;
-    match session.set.form {
-        None | Some(ContentForm::Plain) if request.begin => {}
+    let begins = match session.set.form {
+        None | Some(ContentForm::Plain) if request.begin => true,
         Some(form) if form == ContentForm::Sealed(key) => {
-            if session.set.sealed.is_some() || !session.set.keeps_plain {
+            if !session.set.is_in_plain() {
                 return Ok(StatusCode::NO_CONTENT);
             }
+            false
         }
         form => return Err(mismatch(form)),
-    }
-    if vault.state().await?.cursor != request.cursor {
+    };
+    let holds = request.holds.as_ref();
+    let holds = holds.map(|wire| wire.to_crdt().ok_or_else(|| Refusal::of(ErrorCode::Malformed)));
+    let holds = holds.transpose()?;
+    if (begins || holds.is_some()) && holds != Some(vault.state().await?.fingerprint) {
         return Err(Refusal::of(ErrorCode::Behind));
     }
     let name = vault.clients().await?.into_iter().find(|client| client.id == session.client_id);
@@ -99,8 +103,20 @@ pub(super) async fn check_before(
         }
         Some(settled) => settled,
     };
-    let is_in_plain = set.keeps_plain && set.sealed.is_none();
-    if settled == form && !is_in_plain { Ok(()) } else { Err(mismatch(Some(settled))) }
+    if settled == form && !set.is_in_plain() { Ok(()) } else { Err(mismatch(Some(settled))) }
+}
+
+/// Refuses contents that do not say that they have this form, if it is a sealed one.
+pub(super) fn check_contents<'a>(
+    form: ContentForm,
+    mut messages: impl Iterator<Item = &'a Message>,
+) -> Result<(), Refusal> {
+    let ContentForm::Sealed(key) = form else { return Ok(()) };
+    if messages.all(|message| sealed_with(&message.content) == Some(key)) {
+        return Ok(());
+    }
+    let message = "a content is not sealed with the key that the request names";
+    Err(Refusal::new(ErrorCode::FormMismatch, message))
 }
 
 /// The same for plain messages that were stored meanwhile: of an account that has turned to

@@ -65,7 +65,7 @@ async fn erase(
     if erased.stored > 0 {
         app.listeners.stored(ListenedSet::of(session), erased.after);
     }
-    Ok(Reply::ok(encoding, &sync::to_answer(&erased, clock::now_ms())))
+    Ok(Reply::ok(encoding, &sync::to_answer(&erased, session.set.id, clock::now_ms())))
 }
 
 /// What a request says.
@@ -85,6 +85,7 @@ impl Decoded {
         check_count(erasures.len(), count_max, "erasures")?;
         let form = encryption::form_of(&key_id)?;
         let erasures: Vec<_> = erasures.into_iter().map(check).collect::<Result<_, _>>()?;
+        encryption::check_contents(form, erasures.iter().map(|one| &one.message))?;
         let mut timestamps: Vec<_> = erasures.iter().map(|one| one.message.timestamp).collect();
         timestamps.sort_unstable();
         if timestamps.windows(2).any(|pair| pair[0] == pair[1]) {

@@ -56,12 +56,12 @@ async fn reconcile(
         Finding::Equal | Finding::Parts(_) => 0,
     });
     room.cover_page(found.sum()).await?;
-    let (cursor, now_ms) = (state.cursor, clock::now_ms());
+    let (cursor, now_ms, set_id) = (state.cursor, clock::now_ms(), device.session.set.id);
     let fingerprint = Some(state.fingerprint.into());
     blocking(move || {
         let answers = claims.iter().zip(findings).map(|(claim, found)| to_wire(claim, found));
         let findings = answers.collect();
-        let response = ReconcileResponse { findings, cursor, fingerprint, now_ms };
+        let response = ReconcileResponse { findings, cursor, fingerprint, now_ms, set_id };
         drop(asked);
         Ok(Reply::ok(encoding, &response).within(room))
     })

@@ -8,6 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use accounts::MessageSet;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::HeaderValue;
@@ -90,7 +91,8 @@ async fn push(
     let now_ms = clock::now_ms();
     let messages_count_max = app.config.messages_count_max;
     // The room is kept until everything is stored.
-    let decode = move || decode(body, messages_count_max);
+    let set_id = device.session.set.id;
+    let decode = move || decode(body, messages_count_max, set_id);
     let (form, batch, _room) = blocking(decode).await?;
     encryption::check_before(&app, &device, form, batch.is_empty()).await?;
     check_drift(&device, &batch, now_ms).await?;
@@ -102,23 +104,31 @@ async fn push(
     if stored.stored > 0 {
         app.listeners.stored(ListenedSet::of(session), stored.after);
     }
-    Ok(Reply::ok(encoding, &to_answer(&stored, now_ms)))
+    Ok(Reply::ok(encoding, &to_answer(&stored, session.set.id, now_ms)))
 }
 
-pub(super) fn to_answer(stored: &Stored, now_ms: u64) -> PushResponse {
+pub(super) fn to_answer(stored: &Stored, set_id: u64, now_ms: u64) -> PushResponse {
     let Stored { stored, known, after } = *stored;
     let fingerprint = Some(after.fingerprint.into());
-    PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms }
+    PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms, set_id }
 }
 
 /// Everything that takes the processor's time, not the disk's.
-fn decode(body: RawBody, messages_count_max: usize) -> Result<(ContentForm, Batch, Room), Refusal> {
+fn decode(
+    body: RawBody,
+    messages_count_max: usize,
+    set_id: u64,
+) -> Result<(ContentForm, Batch, Room), Refusal> {
     body.check_count(messages_count_max, "messages")?;
     let (request, room): (PushRequest, _) = body.decode()?;
     check_count(request.messages.len(), messages_count_max, "messages")?;
     let form = encryption::form_of(&request.key_id)?;
-    let checked = request.messages.into_iter().map(check);
-    let batch = Batch::new(checked.collect::<Result<_, _>>()?)?;
+    if request.after.is_some() && request.set_id != set_id {
+        return Err(Refusal::of(ErrorCode::Behind));
+    }
+    let messages: Vec<_> = request.messages.into_iter().map(check).collect::<Result<_, _>>()?;
+    encryption::check_contents(form, messages.iter())?;
+    let batch = Batch::new(messages)?;
     Ok((form, batch.only_after(request.after), room))
 }
 
@@ -209,8 +219,8 @@ async fn pull(
     let (page, room) = read(&app, &device, portion, seen).await?;
     app.metrics.pulled(page.messages.len());
     encryption::clear_plain(&app, &device).await?;
-    let form = device.session.set.form;
-    blocking(move || Ok(Reply::ok(encoding, &to_response(page, form, now_ms)).within(room))).await
+    let set = device.session.set.clone();
+    blocking(move || Ok(Reply::ok(encoding, &to_response(page, &set, now_ms)).within(room))).await
 }
 
 /// How much of what arrived after a cursor is read.
@@ -245,11 +255,19 @@ async fn read(
     }
 }
 
-fn to_response(page: Page, form: Option<ContentForm>, now_ms: u64) -> PullResponse {
+fn to_response(page: Page, set: &MessageSet, now_ms: u64) -> PullResponse {
     let Page { messages, cursor, more, fingerprint } = page;
     let messages = messages.into_iter().map(Message::from).collect();
-    let (fingerprint, form) = (Some(fingerprint.into()), form.map(Into::into));
-    PullResponse { messages, cursor, more, fingerprint, now_ms, form }
+    PullResponse {
+        messages,
+        cursor,
+        more,
+        fingerprint: Some(fingerprint.into()),
+        now_ms,
+        form: set.form.map(Into::into),
+        set_id: set.id,
+        in_plain: set.is_in_plain(),
+    }
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -335,9 +353,9 @@ async fn stream_page(
     let (bytes_max, bytes_min) = (STREAM_PAGE_BYTES_MAX, STREAM_PAGE_BYTES_MIN);
     let portion = Portion { cursor, count_max, bytes_max, bytes_min };
     let (page, room) = read(app, device, portion, device.seen(now_ms)).await?;
-    let (last, form) = (page.cursor, device.session.set.form);
+    let (last, set) = (page.cursor, device.session.set.clone());
     app.metrics.pulled(page.messages.len());
-    let encode = move || Ok(room.keep(encode(&to_response(page, form, now_ms), encoding)));
+    let encode = move || Ok(room.keep(encode(&to_response(page, &set, now_ms), encoding)));
     Ok((blocking(encode).await?, last))
 }
 

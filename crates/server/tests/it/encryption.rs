@@ -7,23 +7,32 @@ use engine::{Databases, Limits};
 use serde_json::{Value, json};
 use sync_store::{Files, Vaults};
 
-use crate::{PASSWORD, Running, message, push};
+use crate::{PASSWORD, Running, push, timestamp};
 
 const KEY: &str = "0102030405060708";
 
-/// Messages that their device calls sealed with a key.
+/// Messages that their device calls sealed with a key, as their contents do.
 fn sealed(key: &str, messages: &[(u64, &str)]) -> Value {
-    let mut request = push(messages);
-    request["key_id"] = json!(key);
-    request
+    let head = (0..key.len() / 2).map(|place| &key[place * 2..place * 2 + 2]);
+    let head: Vec<u8> = head.map(|digits| u8::from_str_radix(digits, 16).unwrap()).collect();
+    let seal = |(millis, text): &(u64, &str)| {
+        let mut content = text.as_bytes().to_vec();
+        if !key.is_empty() {
+            content = [&[2][..], &head, &content].concat();
+        }
+        let message = crdt::Message { timestamp: timestamp(*millis), content: content.into() };
+        protocol::Message::from(message)
+    };
+    json!({"messages": messages.iter().map(seal).collect::<Vec<_>>(), "key_id": key})
 }
 
 fn form(key: &str) -> Value {
     json!({"key_id": key})
 }
 
-fn encrypt(key: &str, cursor: u64) -> Value {
-    json!({"key_id": key, "cursor": cursor, "begin": true})
+/// A request of a device that has all of what it was told of with this page.
+fn encrypt(key: &str, page: &Value) -> Value {
+    json!({"key_id": key, "holds": page["fingerprint"], "begin": true})
 }
 
 /// The form, the contents and the cursor that a device pulls.
@@ -85,7 +94,32 @@ fn a_key_id_of_another_length_is_malformed() {
     let token = server.account("ada");
     let request = sealed("0102", &[(1, "a")]);
     server.post("/v1/sync/delta", &token, &request).refused("malformed");
-    server.post("/v1/sync/encrypt", &token, &encrypt("", 0)).refused("malformed");
+    let page = server.get("/v1/sync/delta", &token).json();
+    server.post("/v1/sync/encrypt", &token, &encrypt("", &page)).refused("malformed");
+}
+
+/// What a device that is wrong, or of another program, calls sealed.
+#[test]
+fn a_sealed_set_takes_only_what_says_that_it_is_sealed_with_its_key() {
+    let server = Running::new();
+    let token = server.account("ada");
+    server.post("/v1/sync/delta", &token, &sealed(KEY, &[(1, "a")])).json();
+    let mut mixed = sealed(KEY, &[(2, "b"), (3, "c")]);
+    for other in [sealed("", &[(3, "c")]), sealed("ffffffffffffffff", &[(3, "c")])] {
+        mixed["messages"][1] = other["messages"][0].clone();
+        server.post("/v1/sync/delta", &token, &mixed).refused("form_mismatch");
+    }
+    let erasure = |content: &Value| {
+        let timestamp = &sealed(KEY, &[(1, "a")])["messages"][0]["timestamp"];
+        let hash = "00000000000000000000000000000000";
+        let erasure = json!({"timestamp": timestamp, "content": content, "hash": hash});
+        json!({"erasures": [erasure], "password": PASSWORD, "key_id": KEY})
+    };
+    let plain = erasure(&push(&[(1, "less")])["messages"][0]["content"]);
+    server.post("/v1/sync/erase", &token, &plain).refused("form_mismatch");
+    let less = erasure(&sealed(KEY, &[(1, "less")])["messages"][0]["content"]);
+    server.post("/v1/sync/erase", &token, &less).refused("behind");
+    assert_eq!(pulled(&server, &token).1.len(), 1);
 }
 
 #[test]
@@ -94,19 +128,30 @@ fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader
     let one = server.account("ada");
     let two = token(&device(&server, "ada"));
     let three = token(&device(&server, "ada"));
-    server.post("/v1/sync/delta", &one, &push(&[(1, "a"), (2, "b")])).json();
+    server.post("/v1/sync/delta", &one, &push(&[(1, "a")])).json();
 
-    server.post("/v1/sync/encrypt", &one, &encrypt(KEY, 1)).refused("behind");
-    let follow = json!({"key_id": KEY, "cursor": 2});
+    let before = server.get("/v1/sync/delta", &one).json();
+    assert_eq!(before["in_plain"], false);
+    server.post("/v1/sync/delta", &one, &push(&[(2, "b")])).json();
+    let all = server.get("/v1/sync/delta", &one).json();
+    for behind in [encrypt(KEY, &before), json!({"key_id": KEY, "begin": true})] {
+        server.post("/v1/sync/encrypt", &one, &behind).refused("behind");
+    }
+    let follow = json!({"key_id": KEY, "holds": all["fingerprint"]});
     server.post("/v1/sync/encrypt", &one, &follow).refused("form_mismatch");
-    server.post("/v1/sync/encrypt", &one, &encrypt(KEY, 2)).done();
-    server.post("/v1/sync/encrypt", &one, &encrypt(KEY, 2)).done();
-    let other = encrypt("ffffffffffffffff", 2);
+    let begin = encrypt(KEY, &all);
+    server.post("/v1/sync/encrypt", &one, &begin).done();
+    server.post("/v1/sync/encrypt", &one, &begin).done();
+    let other = encrypt("ffffffffffffffff", &all);
     server.post("/v1/sync/encrypt", &one, &other).refused("form_mismatch");
     server.post("/v1/sync/encrypt", &two, &other).refused("form_mismatch");
     // The sealed set is empty; who has not followed still reads the plain one, and adds nothing.
     assert_eq!(pulled(&server, &one), (form(KEY), vec![], 0));
     assert_eq!(pulled(&server, &two).1.len(), 2);
+    let page = |token: &str| server.get("/v1/sync/delta", token).json();
+    assert_eq!((&page(&one)["in_plain"], &page(&two)["in_plain"]), (&json!(false), &json!(true)));
+    assert_eq!(page(&two)["set_id"], all["set_id"]);
+    assert_ne!(page(&one)["set_id"], all["set_id"]);
     for request in [push(&[(3, "c")]), sealed(KEY, &[(3, "c")])] {
         server.post("/v1/sync/delta", &two, &request).refused("form_mismatch");
     }
@@ -116,6 +161,8 @@ fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader
     let behind = |place: usize| names["clients"][place]["behind"].as_u64().unwrap();
     assert_eq!((behind(0), behind(1), behind(2)), (0, 2, 2), "{names}");
 
+    let behind = json!({"key_id": KEY, "holds": before["fingerprint"]});
+    server.post("/v1/sync/encrypt", &two, &behind).refused("behind");
     server.post("/v1/sync/encrypt", &two, &follow).done();
     assert_eq!(pulled(&server, &two).1.len(), 2);
     // A device that is new now begins with the sealed ones.
@@ -138,9 +185,43 @@ fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader
 fn an_account_without_messages_is_encrypted_from_the_beginning() {
     let server = Running::new();
     let (one, two) = (server.account("ada"), token(&device(&server, "ada")));
-    server.post("/v1/sync/encrypt", &one, &encrypt(KEY, 0)).done();
+    let page = server.get("/v1/sync/delta", &one).json();
+    server.post("/v1/sync/encrypt", &one, &encrypt(KEY, &page)).done();
     server.post("/v1/sync/delta", &two, &push(&[(1, "a")])).refused("form_mismatch");
     server.post("/v1/sync/delta", &two, &sealed(KEY, &[(1, "a")])).json();
     assert_eq!(pulled(&server, &one).1.len(), 1);
-    assert_eq!(message(1, "a")["content"], pulled(&server, &one).1[0]);
+    let sent = sealed(KEY, &[(1, "a")]);
+    assert_eq!(sent["messages"][0]["content"], pulled(&server, &one).1[0]);
+}
+
+/// A file that was sealed already, before its server was restored from a backup: it has left the
+/// plain set, and need not have all of it.
+#[test]
+fn a_device_that_has_left_the_plain_set_follows_without_it() {
+    let server = Running::new();
+    let one = server.account("ada");
+    let two = token(&device(&server, "ada"));
+    server.post("/v1/sync/delta", &one, &push(&[(1, "a")])).json();
+    let left = json!({"key_id": KEY});
+    server.post("/v1/sync/encrypt", &two, &left).refused("form_mismatch");
+    let page = server.get("/v1/sync/delta", &one).json();
+    server.post("/v1/sync/encrypt", &one, &encrypt(KEY, &page)).done();
+    server.post("/v1/sync/encrypt", &two, &left).done();
+    assert_eq!(pulled(&server, &two), (form(KEY), vec![], 0));
+}
+
+/// A push that is to follow a cursor follows it in the set that the cursor is of.
+#[test]
+fn a_cursor_of_another_set_is_behind() {
+    let server = Running::new();
+    let one = server.account("ada");
+    let page = server.get("/v1/sync/delta", &one).json();
+    let mut request = push(&[(1, "a")]);
+    request["after"] = json!(0);
+    server.post("/v1/sync/delta", &one, &request).refused("behind");
+    request["set_id"] = json!("0000000000000001");
+    server.post("/v1/sync/delta", &one, &request).refused("behind");
+    request["set_id"] = page["set_id"].clone();
+    let stored = server.post("/v1/sync/delta", &one, &request).json();
+    assert_eq!((&stored["stored"], &stored["set_id"]), (&json!(1), &page["set_id"]));
 }

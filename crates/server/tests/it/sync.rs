@@ -73,7 +73,8 @@ fn json_and_protobuf_say_the_same() {
     let answer: PushResponse = server.protobuf("/v1/sync/delta", &ada, &request).protobuf();
     let json_answer = server.post("/v1/sync/delta", &bob, &push(&contents));
     let json_answer: PushResponse = serde_json::from_slice(&json_answer.body).unwrap();
-    assert_eq!(PushResponse { now_ms: 0, ..answer }, PushResponse { now_ms: 0, ..json_answer });
+    let of_any = |answer| PushResponse { now_ms: 0, set_id: 0, ..answer };
+    assert_eq!(of_any(answer), of_any(json_answer));
 
     let as_json = server.get("/v1/sync/delta", &ada);
     let as_json: PullResponse = serde_json::from_slice(&as_json.body).unwrap();
