@@ -227,3 +227,41 @@ test("a row that is held back is told, and shown with another value, or deleted"
   });
   await until(two, () => db.status.value.held === 0);
 });
+
+test("a row that is held back is joined with the one that is shown", async () => {
+  const login = await here.server.account("same");
+  const schema = `
+    CREATE TABLE tag (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+    CREATE TABLE item (id TEXT PRIMARY KEY, tag TEXT REFERENCES tag)`;
+  const options = { schema, track: ["tag", "item"], autoSync: false };
+  const pages = [
+    await there.openDatabase(await here.device(), options),
+    await there.openDatabase(await here.device(), options),
+  ];
+  for (const [place, page] of pages.entries()) {
+    const given = { login, password: PASSWORD, device: "", plain: true };
+    await page.evaluate((given) => db.signIn(given), given);
+    await page.evaluate(async (tag) => {
+      await db.sql`INSERT INTO tag VALUES (${tag}, 'urgent')`;
+      await db.sql`INSERT INTO item VALUES (${`item of ${tag}`}, ${tag})`;
+    }, `tag ${place}`);
+  }
+  const [one, two] = pages as [(typeof pages)[0], (typeof pages)[0]];
+  for (const page of [one, two, one]) {
+    await page.evaluate(() => db.sync());
+  }
+  const [held] = await one.evaluate(() => db.held());
+  assert.deepEqual([held?.kind, held?.sameAs], ["displaced", ["tag 1"]]);
+  const code = await one.evaluate(
+    (id) => db.letGo(id).then(String, (error: { code: string }) => error.code),
+    held?.id ?? "",
+  );
+  assert.equal(code, "referenced");
+  await one.evaluate((id) => db.join(id), held?.id ?? "");
+  for (const page of [one, two]) {
+    await page.evaluate(() => db.sync());
+    const rows = await page.evaluate(() => db.sql`SELECT tag FROM item ORDER BY id`);
+    assert.deepEqual(rows, [{ tag: "tag 1" }, { tag: "tag 1" }]);
+    assert.deepEqual(await page.evaluate(() => db.held()), []);
+  }
+});

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use clap::Args;
-use replica::{Conflict, Edit, Error, HeldRow, Outcome};
+use replica::{Conflict, Edit, Error, HeldRow, JoinedRow, Outcome};
 use serde_json::json;
 
 use crate::clock::now_ms;
@@ -15,6 +15,7 @@ use crate::output::{Output, change_moment};
 #[command(after_help = "Example:\n  warren conflicts a.db\n  \
                         warren conflicts a.db --restore 3f9c01ab; warren sync a.db\n  \
                         warren conflicts a.db --dismiss 3f9c01ab; warren sync a.db\n  \
+                        warren conflicts a.db --same 81d0a2f7; warren sync a.db\n  \
                         warren conflicts a.db --give 81d0a2f7 email=ada@other.org")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -22,8 +23,12 @@ pub(crate) struct Arguments {
     /// Write this lost edit into its table again; the next sync sends it to the other devices.
     #[arg(long, value_name = "ID")]
     restore: Option<String>,
-    /// Let this lost edit be, or delete this row that is held back; from the next sync on no device
-    /// lists it.
+    /// This row that is held back means the same as the row that is shown: make what refers to it
+    /// refer to that one, and delete it.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["restore", "dismiss", "give"])]
+    same: Option<String>,
+    /// Let this lost edit be, or delete this row that is held back if no row refers to it; from the
+    /// next sync on no device lists it.
     #[arg(long, value_name = "ID", conflicts_with = "restore")]
     dismiss: Option<String>,
     /// Show this row that is held back with another value in one column.
@@ -39,6 +44,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         let what = place(&restored);
         output.line(format_args!("restored {what}: {}", outcome(&restored.lost)));
         return output.value(&json!({"restored": restored.to_json()}));
+    }
+    if let Some(id) = &arguments.same {
+        let joined = replica.join(id, now_ms())?;
+        describe_joined(&joined, output);
+        return output.value(&json!({"joined": joined.to_json()}));
     }
     if let Some(id) = &arguments.dismiss {
         let dismissed = match replica.dismiss(id, now_ms()) {
@@ -66,13 +76,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         output.line(format_args!("    shown  {}", describe(&conflict.winner)));
     }
     for row in &held {
-        output.line(format_args!(
-            "{}  {} ({}) is held back: {}",
-            row.id, row.table, row.key, row.reason
-        ));
-        for (column, value) in &row.cells {
-            output.line(format_args!("    {column}  {value}"));
-        }
+        describe_held(row, output);
     }
     if conflicts.is_empty() {
         output.line(format_args!("no lost edits"));
@@ -81,6 +85,36 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         "conflicts": conflicts.iter().map(Conflict::to_json).collect::<Vec<_>>(),
         "held": held.iter().map(HeldRow::to_json).collect::<Vec<_>>(),
     }))
+}
+
+fn describe_held(row: &HeldRow, output: Output) {
+    let HeldRow { id, table, key, kind, reason, cells, same_as } = row;
+    let what = match *kind {
+        "missing" => "is deleted, and other rows refer to it",
+        _ => "is held back",
+    };
+    output.line(format_args!("{id}  {table} ({key}) {what}: {reason}"));
+    for (column, value) in cells {
+        output.line(format_args!("    {column}  {value}"));
+    }
+    if let Some(shown) = same_as {
+        output.line(format_args!(
+            "    --same {id}  if {table} ({shown}), which is shown, means the same"
+        ));
+    }
+}
+
+fn describe_joined(joined: &JoinedRow, output: Output) {
+    let JoinedRow { row: HeldRow { table, key, .. }, into, followed, held } = joined;
+    output.line(format_args!(
+        "{table} ({key}) is {table} ({into}) now: {followed} rows that referred to it follow"
+    ));
+    if *held > 0 {
+        output.line(format_args!(
+            "{held} rows are held back now, since one that followed has the same value: \
+             `warren conflicts` lists them"
+        ));
+    }
 }
 
 /// `todo (5) title`

@@ -290,6 +290,12 @@ pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
             "  {table}: row {from} of this device is row {to} now: the key {from} is another row's"
         ));
     }
+    for Renumbered { table, from, to } in &report.joined {
+        output.line(format_args!(
+            "  {table}: row {from} of this device is row {to} now, which another device had made with \
+             the same values"
+        ));
+    }
     if report.became_device {
         output.line(format_args!("  this file is a copy: it is a device of its own from here on"));
     }

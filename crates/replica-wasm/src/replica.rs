@@ -294,6 +294,12 @@ impl WasmReplica {
         Ok(())
     }
 
+    /// Joins a row that is held back with the visible row that has its place.
+    pub fn join(&self, id: &str) -> Result<()> {
+        self.opened()?.replica.join(id, now_ms())?;
+        Ok(())
+    }
+
     /// Deletes a row that is held back, on all devices.
     #[wasm_bindgen(js_name = letGo)]
     pub fn let_go(&self, id: &str) -> Result<()> {

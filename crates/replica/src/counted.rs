@@ -57,6 +57,13 @@ pub(crate) fn rekey(db: &Connection, old: &RowId, new: &RowId) -> Result<()> {
     Ok(())
 }
 
+/// The row is another device's, too.
+pub(crate) fn forget(db: &Connection, id: &RowId) -> Result<()> {
+    let sql = "DELETE FROM warren_counted WHERE table_id = ?1 AND key = ?2";
+    db.prepare_cached(sql)?.execute((id.table, &id.key))?;
+    Ok(())
+}
+
 /// Some messages up to this one were sent: the server has their rows' keys.
 pub(crate) fn forget_sent(db: &Connection, last: Timestamp) -> Result<()> {
     let sql = "DELETE FROM warren_counted WHERE timestamp <= ?1 AND EXISTS (

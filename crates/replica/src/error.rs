@@ -136,6 +136,23 @@ pub enum Error {
         /// SQLite's words.
         why: String,
     },
+    /// A row that is held back cannot be deleted: its references would dangle.
+    #[error(
+        "{count} rows refer to the row of {table} with key {key}{}",
+        same.as_ref().map_or(": delete them first, or give it a value that fits".to_owned(), |id| {
+            format!(": `warren conflicts FILE --same {id}` makes them refer to the one that is shown")
+        })
+    )]
+    Referenced {
+        /// Its table.
+        table: String,
+        /// Its key, as SQL literals.
+        key: String,
+        /// References.
+        count: u64,
+        /// What [`crate::Replica::join`] takes, if a visible row has its place.
+        same: Option<String>,
+    },
     /// What was to be erased is what the table shows.
     #[error(
         "the row of {table} with key {key} still shows it: change it, or delete the row, sync, and \
@@ -217,6 +234,7 @@ impl Error {
             Self::NoConflict { .. } => "no_conflict",
             Self::AmbiguousConflict { .. } => "ambiguous",
             Self::NotRestored { .. } => "constraint",
+            Self::Referenced { .. } => "referenced",
             Self::StillShown { .. } => "still_shown",
             Self::Phrase(error) => error.code(),
             Self::WrongKey => "wrong_key",

@@ -85,6 +85,12 @@ pub(crate) fn clear(db: &Connection, id: &RowId) -> Result<()> {
     Ok(())
 }
 
+/// Whether there is one.
+pub(crate) fn is_any(db: &Connection) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_exception)";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
 /// All of them.
 pub(crate) fn all(db: &Connection) -> Result<Vec<(RowId, Kind)>> {
     let mut statement = db.prepare_cached("SELECT table_id, key, kind FROM warren_exception")?;

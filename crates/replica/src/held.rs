@@ -1,5 +1,11 @@
 //! Rows that are held back: live, and not shown, since they collide with newer ones or do not fit
-//! their table. Somebody gives one another value, and it is shown; or lets it go.
+//! their table. Somebody gives one another value, and it is shown; or joins it with the row that has
+//! its place; or lets it go. Deleted rows that others refer to and that cannot be shown are listed
+//! with them, so that what refers to them can be made to refer to another row.
+
+mod join;
+
+pub use join::JoinedRow;
 
 use crdt::{Change, Value};
 use rusqlite::Connection;
@@ -24,12 +30,15 @@ pub struct HeldRow {
     pub table: String,
     /// Its key as SQL literals.
     pub key: String,
-    /// `displaced`, `constraint`, `key` or `incomplete`.
+    /// `displaced`, `constraint`, `key` or `incomplete`; `missing`: deleted, and referred to.
     pub kind: &'static str,
     /// The same in words, often SQLite's.
     pub reason: String,
     /// Columns and their values as SQL literals, as far as they are known.
     pub cells: Vec<(String, String)>,
+    /// The key of a visible row that has a value which only one may have, as SQL literals: what
+    /// [`Replica::join`] joins it with.
+    pub same_as: Option<String>,
 }
 
 const ID_DIGITS: usize = 8;
@@ -38,12 +47,17 @@ struct Found {
     row: HeldRow,
     digest: String,
     id: RowId,
+    rival: Option<RowId>,
 }
 
 impl Replica {
     /// The rows that are held back.
     pub fn held_rows(&self) -> Result<Vec<HeldRow>> {
-        let found = self.snapshot(find)?;
+        if !exception::is_any(&self.db)? {
+            return Ok(Vec::new());
+        }
+        // What has a row's place is found by trying.
+        let found = self.transaction(find)?;
         Ok(found.into_iter().map(|found| found.row).collect())
     }
 
@@ -65,12 +79,21 @@ impl Replica {
     }
 
     /// Deletes a row that is held back, on all devices. `id` may be shortened.
+    /// [`Error::Referenced`] if other rows refer to it.
     pub fn let_go(&self, id: &str, now_ms: u64) -> Result<HeldRow> {
         self.transaction(|db| {
             schema_change::follow_schema(db, now_ms)?;
             let now = Now { device_ms: now_ms, offset_ms: 0 };
-            stamp::stamp(db, &Table::all(db)?, now)?;
+            let tables = Table::all(db)?;
+            stamp::stamp(db, &tables, now)?;
             let found = pick(find(db)?, id)?;
+            let rival = found.rival.as_ref();
+            let count = join::count_dangling(db, &tables, &found.id, rival)?;
+            if count > 0 {
+                let HeldRow { id, table, key, same_as, .. } = found.row;
+                let has_same = same_as.is_some();
+                return Err(Error::Referenced { table, key, count, same: has_same.then_some(id) });
+            }
             let row = state::load(db, &found.id)?.unwrap_or_default();
             let seen = row.cells().iter().map(|cell| cell.1).chain([row.written()]).collect();
             let (table, key) = (found.row.table.clone(), found.id.key_values()?);
@@ -91,7 +114,7 @@ fn find(db: &Connection) -> Result<Vec<Found>> {
         let id = RowId { table: row.get(0)?, key: row.get(1)? };
         let kind = row.get_ref(2)?.as_str().ok().and_then(Kind::named);
         let table = tables.iter().find(|table| table.id == id.table);
-        let (Some(kind), Some(table)) = (kind.filter(|kind| kind.is_held()), table) else {
+        let (Some(kind), Some(table)) = (kind.filter(|kind| !kind.is_visible()), table) else {
             continue;
         };
         let state = state::load(db, &id)?.unwrap_or_default();
@@ -103,6 +126,11 @@ fn find(db: &Connection) -> Result<Vec<Found>> {
         let mut hasher = blake3::Hasher::new();
         hasher.update(table.name.to_ascii_lowercase().as_bytes()).update(&[0]).update(&id.key);
         let digest = hasher.finalize().to_hex().to_string();
+        let rival = match Values::load(&mut names, table, &id, &state)? {
+            Ok(values) => show::rival(db, table, &values)?,
+            Err(_) => None,
+        };
+        let same_as = rival.as_ref().map(|rival| Ok::<_, Error>(literals(&rival.key_values()?)));
         let row = HeldRow {
             id: digest[..ID_DIGITS].to_owned(),
             table: table.name.clone(),
@@ -110,8 +138,9 @@ fn find(db: &Connection) -> Result<Vec<Found>> {
             kind: kind.name(),
             reason: row.get(3)?,
             cells: cells.collect(),
+            same_as: same_as.transpose()?,
         };
-        found.push(Found { row, digest, id });
+        found.push(Found { row, digest, id, rival });
     }
     Ok(found)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::conflicts::{Conflict, Edit, Outcome};
 use crate::deleted::DeletedRow;
-use crate::held::HeldRow;
+use crate::held::{HeldRow, JoinedRow};
 use crate::history::HistoryEntry;
 use crate::obstacle::Obstacle;
 use crate::receipt::Receipt;
@@ -96,6 +96,7 @@ impl Report {
             "adopted": self.adopted,
             "left_out": self.left_out,
             "renumbered": self.renumbered.iter().map(renumbered).collect::<Vec<_>>(),
+            "joined": self.joined.iter().map(renumbered).collect::<Vec<_>>(),
             "clock_off_ms": self.clock_off_ms,
         })
     }
@@ -111,6 +112,19 @@ impl HeldRow {
             "kind": self.kind,
             "reason": self.reason,
             "cells": literals_by_column(&self.cells),
+            "same_as": self.same_as,
+        })
+    }
+}
+
+impl JoinedRow {
+    /// As in `warren conflicts --same --json`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "row": self.row.to_json(),
+            "into": self.into,
+            "followed": self.followed,
+            "held": self.held,
         })
     }
 }

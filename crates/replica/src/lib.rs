@@ -89,7 +89,7 @@ pub use deleted::DeletedRow;
 pub use edit::{CellEdit, EditOutcome};
 pub use erasure::ErasureTarget;
 pub use error::{Error, PhraseError, Result};
-pub use held::HeldRow;
+pub use held::{HeldRow, JoinedRow};
 pub use history::{HistoryCell, HistoryEntry};
 #[cfg(not(target_family = "wasm"))]
 pub use http::Http;

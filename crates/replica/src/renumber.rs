@@ -1,6 +1,8 @@
 //! Renumbering: two devices have given one counted key to a new row each. The row that the server
 //! does not have yet, which is this device's, gets the next free key, and what refers to it follows.
-//! A row that a copy of this file has sent under another key gets that one.
+//! A row that a copy of this file has sent under another key gets that one. So does a row that is
+//! equal to another device's but for its key, where only one of them can be shown (two people add the
+//! tag "urgent"): it becomes that row.
 //!
 //! Nobody else has seen the row, so its messages and those that refer to it are changed as if it had
 //! had the other key from the beginning; nothing tells that it ever had the first.
@@ -25,6 +27,7 @@ use crate::counted::{self, FreeKeys};
 use crate::error::Result;
 use crate::merge::{merge_one, rebuild, row_of};
 use crate::references::{NewKeys, References, follow_in_other_tables};
+use crate::settle::Twins;
 use crate::state::{self, Names, RowId};
 use crate::table::Table;
 use crate::{log, meta};
@@ -48,6 +51,8 @@ struct Move {
     /// The message that made the row. SQLite tells a key that it counted to nobody before, so what is
     /// older is about another row.
     since: Timestamp,
+    /// Whether the new key is that of an equal row.
+    joins: bool,
 }
 
 /// Gives other keys to this device's new rows whose keys received messages name.
@@ -61,7 +66,33 @@ pub(crate) fn renumber(db: &Connection, tables: &[Table]) -> Result<Vec<Renumber
     if moves.is_empty() {
         return Ok(Vec::new());
     }
-    follow_in_messages(db, &mut names, tables, &references, &moves)?;
+    carry_out(db, &mut names, tables, &references, &moves)
+}
+
+/// Makes new rows of this device one with those of other devices that are equal.
+pub(crate) fn join(db: &Connection, tables: &[Table], twins: &[Twins]) -> Result<Vec<Renumbered>> {
+    let mut moves = Moves::new();
+    for Twins { own, other } in twins {
+        let since = counted::find(db, own)?;
+        counted::forget(db, own)?;
+        if let (Some(since), [Value::Integer(old)], [Value::Integer(new)]) =
+            (since, &own.key_values()?[..], &other.key_values()?[..])
+        {
+            let to = Move { new: *new, since, joins: true };
+            moves.entry(own.table).or_default().insert(*old, to);
+        }
+    }
+    carry_out(db, &mut Names::new(db)?, tables, &References::new(tables), &moves)
+}
+
+fn carry_out(
+    db: &Connection,
+    names: &mut Names<'_>,
+    tables: &[Table],
+    references: &References,
+    moves: &Moves,
+) -> Result<Vec<Renumbered>> {
+    follow_in_messages(db, names, tables, references, moves)?;
     let mut new_keys = NewKeys::new();
     let mut done = Vec::new();
     for table in tables {
@@ -179,6 +210,10 @@ fn moves(
             own == twin.received
         });
         if received.twins.len() == before {
+            // The server has these rows: from here on their keys are nobody's to give.
+            for &(table, key) in received.twins.keys() {
+                counted::forget(db, &RowId::new(table, &[Value::Integer(key)]))?;
+            }
             return Ok(moves);
         }
     }
@@ -190,7 +225,7 @@ fn move_all(db: &Connection, tables: &[Table], received: &Received) -> Result<Mo
         let of_table = || (table.id, i64::MIN)..=(table.id, i64::MAX);
         for (&(_, old), &Twin { key: new, since, .. }) in received.twins.range(of_table()) {
             if new != old {
-                moves.entry(table.id).or_default().insert(old, Move { new, since });
+                moves.entry(table.id).or_default().insert(old, Move { new, since, joins: false });
             }
         }
         let taken = received.taken.range(of_table());
@@ -203,7 +238,7 @@ fn move_all(db: &Connection, tables: &[Table], received: &Received) -> Result<Mo
             };
             // After the last number there is none, as for SQLite: the newest write is shown.
             let Some(new) = free.draw() else { break };
-            moves.entry(table.id).or_default().insert(name.1, Move { new, since });
+            moves.entry(table.id).or_default().insert(name.1, Move { new, since, joins: false });
         }
     }
     Ok(moves)
@@ -261,6 +296,13 @@ fn follow_in_messages(
             return Ok(false);
         }
         let after = row_of(names, change)?.expect("it stays what it is");
+        if let Change::Write { cells, .. } = change
+            && after != before
+            && joins(moves, &before)?
+        {
+            // The other row has them; what is left says that the row is there.
+            cells.clear();
+        }
         state::unsettle(db, &after, true)?;
         if after != before {
             merge_one(names, timestamp, change)?;
@@ -270,6 +312,13 @@ fn follow_in_messages(
         Ok(true)
     })?;
     leave(db, names, &left)
+}
+
+/// Whether the row becomes one with another device's.
+fn joins(moves: &Moves, id: &RowId) -> Result<bool> {
+    let [Value::Integer(old)] = id.key_values()?[..] else { return Ok(false) };
+    let to = moves.get(&id.table).and_then(|moves| moves.get(&old));
+    Ok(to.is_some_and(|to| to.joins))
 }
 
 /// Takes messages out of the state of rows that they are no longer about.

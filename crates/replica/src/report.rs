@@ -50,6 +50,9 @@ pub struct Report {
     pub left_out: Vec<String>,
     /// New rows of this device that got another key.
     pub renumbered: Vec<Renumbered>,
+    /// New rows of this device that became one with another device's, which was equal but for the
+    /// key, as only one of them could be shown.
+    pub joined: Vec<Renumbered>,
     /// How far the device's clock was off, if far enough to be corrected.
     pub clock_off_ms: i64,
 }
@@ -70,6 +73,17 @@ impl Report {
                 Some(before) => before.to = row.to,
                 None => self.renumbered.push(row),
             }
+        }
+    }
+
+    /// A row that had moved before it was joined is reported once, with its first key.
+    pub(crate) fn add_joined(&mut self, joined: Vec<Renumbered>) {
+        for mut row in joined {
+            let is_it = |before: &Renumbered| before.table == row.table && before.to == row.from;
+            if let Some(place) = self.renumbered.iter().position(is_it) {
+                row.from = self.renumbered.remove(place).from;
+            }
+            self.joined.push(row);
         }
     }
 }

@@ -40,13 +40,27 @@ use crate::value::read;
 /// Unsettled rows that are looked at together: bounds memory.
 const CHUNK_COUNT_MAX: usize = 10_000;
 
-/// Makes the tables follow the state. `progress` hears how many rows are done. Returns the tables
-/// that stay as they are; their rows wait for the next time.
+/// What settling found.
+pub(crate) struct Settled {
+    /// Tables that stay as they are; their rows wait for the next time.
+    pub(crate) unwritable: Vec<Obstacle>,
+    /// Rows of which only one can be shown, and that are equal.
+    pub(crate) twins: Vec<Twins>,
+}
+
+/// A new row of this device and another device's row that are equal but for their keys, and have a
+/// value that only one of them may have.
+pub(crate) struct Twins {
+    pub(crate) own: RowId,
+    pub(crate) other: RowId,
+}
+
+/// Makes the tables follow the state. `progress` hears how many rows are done.
 pub(crate) fn settle(
     db: &Connection,
     tables: Vec<Table>,
     progress: impl FnMut(u64),
-) -> Result<Vec<Obstacle>> {
+) -> Result<Settled> {
     let (tables, unwritable) = writable(db, tables)?;
     let own_effects = tables.iter().map(|table| capture::has_foreign_triggers(db, table));
     // The user's own triggers fire for what they keep outside the tracked tables (a search index,
@@ -60,6 +74,7 @@ pub(crate) fn settle(
         look_again: VecDeque::new(),
         dead: Vec::new(),
         largest_keys: HashMap::new(),
+        twins: Vec::new(),
     };
     settler.take_out_kept()?;
     set_triggers(db, fire)?;
@@ -74,7 +89,7 @@ pub(crate) fn settle(
     settler.settle_kept()?;
     settler.forget_unsettled()?;
     settler.raise_sequences()?;
-    Ok(unwritable)
+    Ok(Settled { unwritable, twins: settler.twins })
 }
 
 /// The tables that rows can be put into and taken out of, and the others.
@@ -104,6 +119,7 @@ struct Settler<'a> {
     dead: Vec<RowId>,
     /// Of the rows that changed elsewhere, by table.
     largest_keys: HashMap<i64, i64>,
+    twins: Vec<Twins>,
 }
 
 impl<'a> Settler<'a> {

@@ -146,6 +146,17 @@ pub(crate) fn place(db: &Connection, table: &Table, values: &Values<'_>) -> Resu
     Ok(if is_own { Placed::Yes } else { Placed::Beside(found) })
 }
 
+/// The visible row that has a value which a hidden one needs for itself.
+pub(crate) fn rival(db: &Connection, table: &Table, values: &Values<'_>) -> Result<Option<RowId>> {
+    db.execute_batch("SAVEPOINT warren_rival")?;
+    let placed = place(db, table, values);
+    db.execute_batch("ROLLBACK TO warren_rival; RELEASE warren_rival")?;
+    Ok(match placed? {
+        Placed::Beside(rival) => Some(rival),
+        Placed::Yes | Placed::Refused(_) => None,
+    })
+}
+
 /// Runs a statement on a user's table. `Err` within: SQLite refuses, for what the table is like.
 fn attempt<T>(
     db: &Connection,
@@ -245,12 +256,33 @@ pub(crate) fn exists(
     columns: &[String],
     tuple: &[Value],
 ) -> Result<bool> {
-    let same = |(place, column): (usize, &String)| {
+    let sql = format!("SELECT 1 FROM {} WHERE {} LIMIT 1", quote(&table.name), has(columns));
+    Ok(db.prepare_cached(&sql)?.exists(params_from_iter(tuple.iter().map(Bound)))?)
+}
+
+/// The rows of `table` that have these values in these columns, stored just as these are.
+pub(crate) fn rows_with(
+    db: &Connection,
+    table: &Table,
+    columns: &[String],
+    tuple: &[Value],
+) -> Result<Vec<RowId>> {
+    let key: Vec<_> = table.key.iter().map(|name| quote(name)).collect();
+    let (key, name, named) = (key.join(", "), quote(&table.name), table.is_named(""));
+    let sql = format!("SELECT {key} FROM {name} WHERE {} AND {named}", has(columns));
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(params_from_iter(tuple.iter().map(Bound)), |row| {
+        Ok(RowId::new(table.id, &read(row, 0, table.key.len())?))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A condition: the columns hold exactly the parameters.
+fn has(columns: &[String]) -> String {
+    let one = |(place, column): (usize, &String)| {
         let (column, value) = (quote(column), format!("?{}", place + 1));
         // The first comparison can use an index.
         format!("{column} = {value} AND {}", is_exactly(&column, &value))
     };
-    let same = columns.iter().enumerate().map(same).collect::<Vec<_>>().join(" AND ");
-    let sql = format!("SELECT 1 FROM {} WHERE {same} LIMIT 1", quote(&table.name));
-    Ok(db.prepare_cached(&sql)?.exists(params_from_iter(tuple.iter().map(Bound)))?)
+    columns.iter().enumerate().map(one).collect::<Vec<_>>().join(" AND ")
 }

@@ -182,3 +182,10 @@ pub(crate) fn values(names: &mut Names<'_>, row: &Row) -> Result<HashMap<ColumnI
     }
     Ok(values)
 }
+
+/// Whether the two rows have equal values in the same columns, but for their keys.
+pub(crate) fn are_equal(db: &Connection, one: &RowId, other: &RowId) -> Result<bool> {
+    let mut names = Names::new(db)?;
+    let mut of = |id| values(&mut names, &load(db, id)?.unwrap_or_default());
+    Ok(of(one)? == of(other)?)
+}

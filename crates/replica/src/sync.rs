@@ -7,6 +7,7 @@
 //! - Everything received is shown in one transaction: at the end, and before new rows with counted
 //!   keys are sent.
 
+mod apply;
 mod push;
 mod turn;
 
@@ -27,9 +28,7 @@ use crate::report::{Discrepancy, Report};
 use crate::stamp::{self, Now};
 use crate::table::Table;
 use crate::transport::{AsyncTransport, Pull};
-use crate::{
-    adopt, conflicts, erasure, exception, form, merge, obstacle, renumber, schema_change, settle,
-};
+use crate::{form, schema_change};
 
 /// Messages of a page at most; the bytes bound is the protocol's.
 const PAGE_COUNT_MAX: usize = 10_000;
@@ -328,56 +327,6 @@ impl Session<'_, '_> {
         let (set_id, cursor, server) = first.unwrap_or_default();
         self.replica.transaction(|db| meta::set_cursor(db, set_id, cursor))?;
         Ok((common == server).then_some(server))
-    }
-
-    /// Shows what was received: one transaction, before which local changes get their time.
-    fn apply(&mut self) -> Result<()> {
-        self.now.device_ms = (self.options.now_ms)();
-        let now = self.now;
-        let is_clone = meta::get(&self.replica.db, Key::Adopt)?.unwrap_or(false);
-        let adopting = self.options.adopt || is_clone;
-        let report = &mut self.report;
-        report.obstacles.clear();
-        let progress = &mut self.options.progress;
-        let (off_ms, schema_version) = (self.off_ms, self.schema_version);
-        self.replica.transaction(|db| {
-            meta::set(db, Key::ClockOff, off_ms)?;
-            form::check(db)?;
-            if schema_change::schema_version(db)? != schema_version {
-                // A program has rebuilt a table, perhaps, while the network was waited for.
-                schema_change::follow_schema(db, now.device_ms)?;
-            }
-            report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
-            report.add_renumbered(renumber::renumber(db, &Table::all(db)?)?);
-            let merged = merge::merge(db, |done| progress(Progress::Applied(done)))?;
-            report.refused.add_all(merged.refused);
-            if adopting {
-                let adopted = adopt::adopt(db)?;
-                report.adopted.extend(adopted.done);
-                let kind = |is_view| if is_view { "view" } else { "trigger" };
-                let told = adopted.left_out.into_iter();
-                report
-                    .left_out
-                    .extend(told.map(|one| format!("{} {}", kind(one.is_view), one.name)));
-                report.obstacles = adopted.obstacles;
-                schema_change::follow_schema(db, now.device_ms)?;
-            }
-            let tables = Table::all(db)?;
-            report.obstacles.extend(obstacle::other_keys(db, &tables)?);
-            report.obstacles.extend(obstacle::null_keys(db, &tables)?);
-            let unwritable = settle::settle(db, tables, |done| progress(Progress::Applied(done)))?;
-            report.obstacles.extend(unwritable);
-            obstacle::replace(db, &report.obstacles)?;
-            if meta::number(db, Key::SyncedMs)? > 0 {
-                // What a new device has not seen was settled before it came.
-                report.lost += conflicts::count(db, &merged.contested)?;
-            }
-            report.exceptions = exception::counts(db)?;
-            report.unerased = erasure::unerased(db, report.equal)?;
-            meta::set_number(db, Key::SyncedMs, now.device_ms)?;
-            meta::set_number(db, Key::ServerCount, report.server_count)?;
-            meta::set(db, Key::Equal, report.equal)
-        })
     }
 }
 

@@ -168,7 +168,7 @@ function fileAnswers(parts: AnswersParts): Pick<Answers, Whole> {
 
 type Changes =
   | "edit" | "history" | "record" | "deleted" | "conflicts" | "restore" | "dismiss"
-  | "held" | "give" | "letGo";
+  | "held" | "give" | "join" | "letGo";
 
 function changeAnswers(parts: AnswersParts): Pick<Answers, Changes> {
   const { file, statements } = parts;
@@ -201,6 +201,7 @@ function changeAnswers(parts: AnswersParts): Pick<Answers, Changes> {
     held: () => statements.alone(() => file.held()),
     give: ({ given, again }) =>
       once(again, () => file.give(given.heldId, given.column, given.value)),
+    join: ({ given, again }) => once(again, () => file.join(given.heldId)),
     letGo: ({ given, again }) => once(again, () => file.letGo(given.heldId)),
   };
 }

@@ -171,11 +171,20 @@ export interface Database extends Queries {
   restore(conflictId: string): Promise<void>;
   /** Lets a lost edit be: from the next sync on no device lists it. */
   dismiss(conflictId: string): Promise<void>;
-  /** Rows that are live and not shown: {@link Status.held} of them. */
+  /**
+   * Rows that are live and not shown, {@link Status.held} of them; and deleted ones that other rows
+   * refer to and that cannot be shown.
+   */
   held(): Promise<HeldRow[]>;
   /** Shows such a row with another value in one column; `constraint` if it does not fit. */
   give(heldId: string, column: string, value: string): Promise<void>;
-  /** Deletes such a row, on all devices. */
+  /**
+   * Joins such a row with the row that is shown in its place ({@link HeldRow.sameAs}): what refers
+   * to the first refers to the second from here on, and the first is deleted, on all devices.
+   * `constraint`, and nothing changes, if two rows that differ would get one key thereby.
+   */
+  join(heldId: string): Promise<void>;
+  /** Deletes such a row, on all devices; `referenced` if other rows refer to it. */
   letGo(heldId: string): Promise<void>;
   /** How the server and the other devices stand beside this one. */
   receipt(): Promise<Receipt>;
@@ -270,6 +279,12 @@ export interface SyncReport {
     readonly from: number;
     readonly to: number;
   }[];
+  /**
+   * New rows of this device that were equal to another device's but for a key that SQLite had
+   * chosen, and of which only one could be shown: they became one row, and what refers to them
+   * followed.
+   */
+  readonly joined: SyncReport["renumbered"];
 }
 
 /** How the database stands. */
@@ -364,12 +379,15 @@ export interface HeldRow {
   readonly table: string;
   readonly key: readonly SqlValue[];
   /** `displaced` by a row with the same UNIQUE value, refused by a `constraint` of the table, of a
-   * `key` that the table cannot have, or `incomplete` until the rest of a large value is here. */
-  readonly kind: "displaced" | "constraint" | "key" | "incomplete";
+   * `key` that the table cannot have, or `incomplete` until the rest of a large value is here;
+   * `missing`: deleted, and other rows refer to it. */
+  readonly kind: "displaced" | "constraint" | "key" | "incomplete" | "missing";
   /** The same in words, often SQLite's. */
   readonly reason: string;
   /** Its columns, the key's left out, as far as their values are known. */
   readonly row: Row;
+  /** The key of the row that is shown with the same UNIQUE value, for {@link Database.join}. */
+  readonly sameAs?: readonly SqlValue[];
 }
 
 export interface Conflict {

@@ -80,6 +80,7 @@ export interface Calls {
   deleted: [{ table: string; countMax: number }, DeletedRow[]];
   held: [void, HeldRow[]];
   give: [{ heldId: string; column: string; value: string }, void];
+  join: [{ heldId: string }, void];
   letGo: [{ heldId: string }, void];
   conflicts: [void, Conflict[]];
   restore: [{ conflictId: string }, void];
@@ -143,6 +144,7 @@ export const RULES: { readonly [K in CallName]: Rule } = {
   deleted: STATEMENT,
   held: STATEMENT,
   give: STATEMENT,
+  join: STATEMENT,
   letGo: STATEMENT,
   conflicts: STATEMENT,
   restore: STATEMENT,

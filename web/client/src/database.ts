@@ -198,6 +198,7 @@ function database({ options, server, asks, status, live, link }: Parts): Databas
     deleted: (table, { countMax = DELETED_COUNT } = {}) => ask("deleted", { table, countMax }),
     held: () => ask("held", undefined),
     give: (heldId, column, value) => ask("give", { heldId, column, value }),
+    join: (heldId) => ask("join", { heldId }),
     letGo: (heldId) => ask("letGo", { heldId }),
     conflicts: () => ask("conflicts", undefined),
     restore: (conflictId) => ask("restore", { conflictId }),

@@ -93,6 +93,7 @@ export interface Replica {
   deleted(table: string, countMax: number): string;
   held(): string;
   give(id: string, column: string, value: string): void;
+  join(id: string): void;
   letGo(id: string): void;
   conflicts(): string;
   restore(id: string): void;

@@ -33,7 +33,7 @@ import { detached } from "./packed.js";
 type AsItIs = Pick<
   Replica,
   | "runMany" | "inTransaction" | "tablesRead" | "takeChanged" | "track" | "signOut" | "token"
-  | "listen" | "record" | "give" | "letGo" | "restore" | "dismiss"
+  | "listen" | "record" | "give" | "join" | "letGo" | "restore" | "dismiss"
   | "phrase" | "createPhrase" | "beginAccount" | "usePhrase"
   | "export" | "import" | "isEncrypted" | "hasKey" | "rekey" | "close"
 >;
@@ -98,6 +98,7 @@ export async function openFile(
     deleted: (table, countMax) => toDeleted(replica.deleted(table, countMax)),
     held: () => toHeld(replica.held()),
     give: (id, column, value) => replica.give(id, column, value),
+    join: (id) => replica.join(id),
     letGo: (id) => replica.letGo(id),
     conflicts: () => toConflicts(replica.conflicts()),
     restore: (id) => replica.restore(id),

@@ -47,6 +47,7 @@ interface ReportJson {
   readonly lost: number;
   readonly held: number;
   readonly renumbered: SyncReport["renumbered"];
+  readonly joined: SyncReport["joined"];
   readonly refused: { readonly by_reason: Readonly<Record<string, number>> };
 }
 
@@ -59,8 +60,9 @@ export function toReport(json: string): SyncReport {
 
 /** What a page is told; there is more in the JSON. */
 function pick(report: Omit<ReportJson, "refused">): Omit<ReportJson, "refused"> {
-  const { sent, received, equal, repaired, erased, unscrubbed, lost, held, renumbered } = report;
-  return { sent, received, equal, repaired, erased, unscrubbed, lost, held, renumbered };
+  const { sent, received, equal, repaired, erased, unscrubbed, lost, held, renumbered, joined } =
+    report;
+  return { sent, received, equal, repaired, erased, unscrubbed, lost, held, renumbered, joined };
 }
 
 /** As in Format 3. */
@@ -150,13 +152,15 @@ interface HeldJson {
   readonly kind: HeldRow["kind"];
   readonly reason: string;
   readonly cells: LiteralsByColumn;
+  readonly same_as: string | null;
 }
 
 export function toHeld(json: string): HeldRow[] {
-  return (JSON.parse(json) as HeldJson[]).map(({ key, cells, ...held }) => ({
+  return (JSON.parse(json) as HeldJson[]).map(({ key, cells, same_as: sameAs, ...held }) => ({
     ...held,
     key: fromLiterals(key),
     row: toRow(cells),
+    ...(sameAs === null ? {} : { sameAs: fromLiterals(sameAs) }),
   }));
 }
 

@@ -9,7 +9,7 @@ import type { ErrorInfo, FileKey, Progress, Status } from "./api.js";
 import type { Answered, CallName, Given } from "./calls.js";
 
 /** Goes up when a message changes its meaning. */
-export const VERSION = 2;
+export const VERSION = 3;
 
 /** On the channel for all. */
 export type ToAll =

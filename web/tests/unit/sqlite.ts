@@ -99,6 +99,7 @@ export function replica(path: string, script: Script = {}): Replica {
     deleted: () => "[]",
     held: () => "[]",
     give: never,
+    join: never,
     letGo: never,
     conflicts: () => "[]",
     restore: never,

@@ -16,6 +16,7 @@ const REPORT: SyncReport = {
   lost: 0,
   held: 0,
   renumbered: [],
+  joined: [],
 };
 
 interface Scene {

@@ -152,3 +152,66 @@ fn history_lists_the_changes_of_a_row() {
     assert!(none.starts_with("no change of a row"), "{none}");
     server.stop();
 }
+
+const SHOP: &str = "
+    CREATE TABLE tag (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, maker TEXT);
+    CREATE TABLE product (id TEXT PRIMARY KEY, tag_id INTEGER NOT NULL REFERENCES tag);";
+const PRODUCTS: &str = "SELECT p.id, name FROM product p JOIN tag t ON t.id = tag_id ORDER BY p.id";
+
+/// Two devices that each add the tag `urgent` and a product with it, and have synced since.
+fn two_tags(place: &Place, makers: [&str; 2]) -> (Server, [String; 2], Vec<Value>) {
+    let server = place.serve();
+    let files = ["a.db", "b.db"].map(|name| place.at(name));
+    for (file, maker) in files.iter().zip(makers) {
+        sql(file, SHOP);
+        track_all(file);
+        sql(file, &format!("INSERT INTO tag (name, maker) VALUES ('urgent', '{maker}')"));
+        let name = std::path::Path::new(file).file_stem().unwrap().to_str().unwrap();
+        sql(file, &format!("INSERT INTO product SELECT 'of {name}', id FROM tag"));
+    }
+    let first = place.sign_in("sync", &files[0], &server.address);
+    let reports = vec![first, place.sign_in("sync", &files[1], &server.address), sync(&files[0])];
+    (server, files, reports)
+}
+
+#[test]
+fn two_people_who_add_the_same_tag_have_one() {
+    let place = Place::new();
+    let (server, files, reports) = two_tags(&place, ["", ""]);
+    assert_eq!(reports[1]["joined"], json!([{"table": "tag", "from": 1, "to": 1}]));
+    for file in &files {
+        assert_eq!(sql(file, PRODUCTS), "of a|urgent\nof b|urgent");
+        assert_eq!(sql(file, "PRAGMA foreign_key_check"), "");
+        assert_eq!(json(&["conflicts", file])["held"], json!([]));
+    }
+    server.stop();
+}
+
+#[test]
+fn a_row_that_is_held_back_is_joined_with_the_one_that_is_shown() {
+    let place = Place::new();
+    let (server, files, _) = two_tags(&place, ["ada", "bob"]);
+    let [a, b] = &files;
+    assert_ne!(sql(a, "PRAGMA foreign_key_check"), "", "the hidden tag is referred to");
+    let held = json(&["conflicts", a])["held"][0].clone();
+    let id = held["id"].as_str().unwrap();
+    let listed = warren(&["conflicts", a]).succeeded().stdout;
+    assert!(listed.contains(&format!("--same {id}")), "{listed}");
+    let refused = warren(&["conflicts", a, "--dismiss", id, "--json"]);
+    refused.refused("referenced");
+    let joined = json(&["conflicts", a, "--same", id]);
+    assert_eq!(
+        (&joined["joined"]["into"], &joined["joined"]["followed"]),
+        (&held["same_as"], &json!(1))
+    );
+    for file in [a, b] {
+        sync(file);
+    }
+    check_equal(a, b);
+    for file in &files {
+        assert_eq!(sql(file, PRODUCTS), "of a|urgent\nof b|urgent");
+        assert_eq!(sql(file, "PRAGMA foreign_key_check"), "");
+        assert_eq!(json(&["conflicts", file])["held"], json!([]));
+    }
+    server.stop();
+}

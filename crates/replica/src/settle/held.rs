@@ -14,8 +14,9 @@ use std::collections::BinaryHeap;
 
 use crdt::{Row, Timestamp};
 
-use super::Settler;
-use crate::error::Result;
+use super::{Settler, Twins};
+use crate::counted;
+use crate::error::{Error, Result};
 use crate::exception::{self, Exception, Kind};
 use crate::show::{self, Placed, Values};
 use crate::state::{self, RowId};
@@ -82,7 +83,7 @@ impl Settler<'_> {
     }
 
     /// Shows the row, and takes out whatever is in its way and older.
-    fn try_to_show(&self, table: &Table, rank: &Rank, values: &Values<'_>) -> Result<Decision> {
+    fn try_to_show(&mut self, table: &Table, rank: &Rank, values: &Values<'_>) -> Result<Decision> {
         let mut displaced = Vec::new();
         loop {
             let rival = match show::place(self.db, table, values)? {
@@ -92,6 +93,7 @@ impl Settler<'_> {
                 }
                 Placed::Beside(rival) => rival,
             };
+            self.note_twins(table, &rank.1, &rival)?;
             let state = state::load(self.db, &rival)?.filter(Row::is_live);
             match state.map(|row| (row.written(), rival)) {
                 Some(older) if older < *rank => {
@@ -102,6 +104,27 @@ impl Settler<'_> {
                 _ => return Ok(Decision::Held(Exception::new(Kind::Displaced, newer(table)))),
             }
         }
+    }
+
+    fn note_twins(&mut self, table: &Table, one: &RowId, two: &RowId) -> Result<()> {
+        if !table.counts {
+            return Ok(());
+        }
+        let is_new = |id| Ok::<_, Error>(counted::find(self.db, id)?.is_some());
+        let (own, other) = match (is_new(one)?, is_new(two)?) {
+            (true, false) => (one.clone(), two.clone()),
+            (false, true) => (two.clone(), one.clone()),
+            _ => return Ok(()),
+        };
+        let was_deleted = |id| {
+            let row = state::load(self.db, id)?;
+            Ok::<_, Error>(row.is_none_or(|row| row.deleted() != Timestamp::ZERO))
+        };
+        let is_any_deleted = was_deleted(&own)? || was_deleted(&other)?;
+        if !is_any_deleted && state::are_equal(self.db, &own, &other)? {
+            self.twins.push(Twins { own, other });
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use replica::{CellEdit, EditOutcome, Renumbered, Report};
 use crate::support::{Device, MemoryServer, meet};
 
 const TAGS: &str = "
-    CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+    CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, maker TEXT);
     CREATE TABLE product (id INTEGER PRIMARY KEY, name TEXT, tag_id INTEGER REFERENCES tag);";
 
 const T: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT);
@@ -46,8 +46,8 @@ fn pair_with_old_row(server: &mut MemoryServer) -> [Device; 2] {
 fn three_with_held_tag(schema: &str, server: &mut MemoryServer) -> [Device; 3] {
     let mut three = devices(schema, server);
     three[0].clock_ms += 10;
-    for device in &mut three[..2] {
-        device.write("INSERT INTO tag (name) VALUES ('red')").unwrap();
+    for (device, maker) in three.iter_mut().zip(["a", "b"]) {
+        device.write(&format!("INSERT INTO tag (name, maker) VALUES ('red', '{maker}')")).unwrap();
     }
     meet(&three, server);
     three
@@ -464,7 +464,7 @@ fn a_rebuilt_table_may_have_another_row_under_a_held_key() {
     let three = three_with_held_tag(TAGS, &mut server);
     let rebuild = "
         ALTER TABLE tag RENAME TO before;
-        CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+        CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, maker TEXT);
         INSERT INTO tag SELECT * FROM before;
         DROP TABLE before;
         INSERT INTO tag (name) VALUES ('blue');";

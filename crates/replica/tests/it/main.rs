@@ -18,6 +18,7 @@ mod erasures;
 mod heal;
 mod hostile;
 mod identities;
+mod joins;
 mod labels;
 mod large;
 mod memory_server;

@@ -173,6 +173,16 @@ function HeldCard({ held, isBusy, settle }: HeldProps): JSX.Element {
       </p>
       <p class="muted">{held.reason}</p>
       <form class="button-row" onSubmit={show}>
+        {held.sameAs !== undefined && (
+          <button
+            type="button"
+            class="button button-small"
+            disabled={isBusy}
+            onClick={() => settle(() => db.join(held.id), "They are one now")}
+          >
+            It is the same as the one that is shown
+          </button>
+        )}
         {label !== undefined && (
           <>
             <input

@@ -1,0 +1,336 @@
+//! Two people add the same: of rows with one UNIQUE value one is hidden, and what refers to it is not
+//! left with a reference to nothing.
+
+use proptest::prelude::*;
+
+use crate::support::{Device, MemoryServer, meet};
+
+/// As Django declares it.
+const SHOP: &str = "
+    CREATE TABLE tag (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, color TEXT);
+    CREATE TABLE product (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT);
+    CREATE TABLE product_tags (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        product_id INTEGER NOT NULL REFERENCES product, tag_id INTEGER NOT NULL REFERENCES tag,
+        UNIQUE (product_id, tag_id));
+    CREATE TABLE shelf (
+        tag_id INTEGER REFERENCES tag, place TEXT, note TEXT, PRIMARY KEY (tag_id, place)) WITHOUT ROWID;
+    CREATE TABLE lamp (id TEXT PRIMARY KEY, shelf_tag INTEGER, shelf_place TEXT,
+        FOREIGN KEY (shelf_tag, shelf_place) REFERENCES shelf (tag_id, place));";
+
+const MEANING: &str = "
+    SELECT p.name || ' is ' || t.name FROM product_tags JOIN product p ON p.id = product_id
+        JOIN tag t ON t.id = tag_id
+    UNION ALL SELECT t.name || ' on ' || place || ' ' || note FROM shelf JOIN tag t ON t.id = tag_id
+    UNION ALL SELECT l.id || ' on ' || s.note FROM lamp l
+        JOIN shelf s ON shelf_tag = tag_id AND shelf_place = place
+    ORDER BY 1";
+
+fn devices<const N: usize>(server: &mut MemoryServer) -> [Device; N] {
+    [(); N].map(|()| Device::tracked(SHOP, server))
+}
+
+/// Adds a product with a tag, as `get_or_create` does.
+fn add(device: &mut Device, product: &str, tag: &str, color: &str) {
+    device
+        .write(&format!(
+            "INSERT OR IGNORE INTO tag (name, color) VALUES ('{tag}', '{color}');
+             INSERT INTO product (name) VALUES ('{product}');
+             INSERT INTO product_tags (product_id, tag_id)
+                 SELECT last_insert_rowid(), id FROM tag WHERE name = '{tag}'"
+        ))
+        .unwrap();
+}
+
+fn meet_and_agree(devices: &[Device], server: &mut MemoryServer) {
+    meet(devices, server);
+    for device in devices {
+        assert_eq!(device.dump(), devices[0].dump());
+        assert_eq!(device.replica().conflicts().unwrap(), []);
+    }
+}
+
+fn meaning(devices: &[Device]) -> Vec<String> {
+    for device in devices {
+        assert_eq!(device.violations(), 0);
+        assert_eq!(device.replica().held_rows().unwrap(), []);
+    }
+    devices[0].texts(MEANING)
+}
+
+#[test]
+fn new_rows_that_are_equal_but_for_a_counted_key_become_one() {
+    let mut server = MemoryServer::default();
+    let mut three = devices::<3>(&mut server);
+    add(&mut three[0], "pa", "urgent", "red");
+    add(&mut three[1], "before", "later", "blue");
+    add(&mut three[1], "pb", "urgent", "red");
+    add(&mut three[2], "pc", "urgent", "red");
+    three[2].write("UPDATE product SET name = 'of c' WHERE name = 'pc'").unwrap();
+    three[0].sync(&mut server);
+    let report = three[1].sync(&mut server);
+    let joined: Vec<_> = report.joined.iter().map(|j| (&*j.table, j.from, j.to)).collect();
+    assert_eq!(joined, [("tag", 2, 1)]);
+    meet_and_agree(&three, &mut server);
+    let rows = ["before is later", "of c is urgent", "pa is urgent", "pb is urgent"];
+    assert_eq!(meaning(&three), rows);
+    assert_eq!(three[0].texts("SELECT 'x' FROM tag").len(), 2);
+    // The one row is everybody's: an edit and a delete of it are no conflict with its makers.
+    three[2].write("UPDATE tag SET name = 'calm' WHERE name = 'urgent'").unwrap();
+    meet_and_agree(&three, &mut server);
+    assert_eq!(meaning(&three)[2], "pa is calm");
+    three[0]
+        .write("DELETE FROM product_tags WHERE tag_id = 1; DELETE FROM tag WHERE id = 1")
+        .unwrap();
+    meet_and_agree(&three, &mut server);
+    assert_eq!(meaning(&three), ["before is later"]);
+}
+
+#[test]
+fn rows_that_come_to_be_equal_by_it_become_one_too() {
+    let mut server = MemoryServer::default();
+    let mut pair = devices::<2>(&mut server);
+    pair[0].write("INSERT INTO product (name) VALUES ('p')").unwrap();
+    meet_and_agree(&pair, &mut server);
+    for device in &mut pair {
+        device
+            .write(
+                "INSERT INTO tag (name) VALUES ('urgent');
+                 INSERT INTO product_tags (product_id, tag_id) VALUES (1, last_insert_rowid())",
+            )
+            .unwrap();
+    }
+    meet_and_agree(&pair, &mut server);
+    assert_eq!(meaning(&pair), ["p is urgent"]);
+    assert_eq!(pair[1].texts("SELECT 'x' FROM product_tags").len(), 1);
+}
+
+#[test]
+fn rows_without_a_unique_value_or_with_another_value_stay_two() {
+    let mut server = MemoryServer::default();
+    let mut pair = devices::<2>(&mut server);
+    // What two devices write in one millisecond may be a copied file's.
+    pair[1].clock_ms += 10;
+    for (device, color) in pair.iter_mut().zip(["red", "blue"]) {
+        add(device, "same", "urgent", color);
+    }
+    meet_and_agree_but_held(&pair, &mut server);
+    assert_eq!(pair[0].texts("SELECT 'x' FROM product").len(), 2);
+    assert_eq!(pair[0].replica().held_rows().unwrap().len(), 1);
+}
+
+fn meet_and_agree_but_held(devices: &[Device], server: &mut MemoryServer) {
+    meet(devices, server);
+    for device in devices {
+        assert_eq!(device.dump(), devices[0].dump());
+    }
+}
+
+/// Both have the tag `urgent`, red and blue, with what refers to it; one is held back.
+fn two_tags(server: &mut MemoryServer) -> [Device; 2] {
+    let mut pair = devices::<2>(server);
+    for (device, (name, color)) in pair.iter_mut().zip([("a", "red"), ("b", "blue")]) {
+        add(device, &format!("p{name}"), "urgent", color);
+        device
+            .write(&format!(
+                "INSERT INTO shelf SELECT id, 'of {name}', 'note' FROM tag;
+                 INSERT INTO lamp SELECT 'lamp of {name}', tag_id, place FROM shelf"
+            ))
+            .unwrap();
+    }
+    meet_and_agree_but_held(&pair, server);
+    pair
+}
+
+#[test]
+fn a_held_row_is_joined_with_the_one_that_is_shown() {
+    for by in [0, 1] {
+        let mut server = MemoryServer::default();
+        let mut pair = two_tags(&mut server);
+        assert!(pair[0].violations() > 0, "what refers to the hidden tag dangles");
+        let now_ms = pair[by].clock_ms + 5_000;
+        let replica = pair[by].replica();
+        let [row] = &replica.held_rows().unwrap()[..] else { panic!("one is held") };
+        assert_eq!(row.same_as.as_deref(), Some(if row.key == "1" { "2" } else { "1" }));
+        let refused = replica.let_go(&row.id, now_ms).unwrap_err();
+        assert_eq!(refused.code(), "referenced");
+        assert!(refused.to_string().contains(&format!("--same {}", row.id)), "{refused}");
+        let joined = replica.join(&row.id[..6], now_ms).unwrap();
+        assert_eq!(
+            (Some(&joined.into), joined.followed, joined.held),
+            (row.same_as.as_ref(), 3, 0)
+        );
+        let rows = [
+            "lamp of a on note",
+            "lamp of b on note",
+            "pa is urgent",
+            "pb is urgent",
+            "urgent on of a note",
+            "urgent on of b note",
+        ];
+        assert_eq!(meaning(&pair[by..=by]), rows, "at once");
+        pair[by].clock_ms += 10_000;
+        meet_and_agree(&pair, &mut server);
+        assert_eq!(meaning(&pair), rows);
+        let replica = pair[by].replica();
+        assert_eq!(replica.join(&row.id, now_ms).unwrap_err().code(), "no_conflict");
+    }
+}
+
+#[test]
+fn a_held_row_that_nothing_needs_is_let_go() {
+    let schema = "CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, color TEXT);
+                  CREATE TABLE item (id TEXT PRIMARY KEY, tag TEXT REFERENCES tag (name));";
+    let mut server = MemoryServer::default();
+    let mut pair = [(); 2].map(|()| Device::tracked(schema, &mut server));
+    for (device, color) in pair.iter_mut().zip(["red", "blue"]) {
+        let tag = format!("INSERT INTO tag (name, color) VALUES ('urgent', '{color}')");
+        device.write(&format!("{tag}; INSERT INTO item VALUES ('{color}', 'urgent')")).unwrap();
+    }
+    meet_and_agree_but_held(&pair, &mut server);
+    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    // The items refer to the name, which the row that is shown has, too.
+    pair[0].replica().let_go(&held.id, pair[0].clock_ms + 5_000).unwrap();
+    pair[0].clock_ms += 10_000;
+    meet_and_agree(&pair, &mut server);
+    assert_eq!(pair[1].violations(), 0);
+}
+
+#[test]
+fn what_refers_to_a_joined_row_later_can_follow() {
+    let mut server = MemoryServer::default();
+    let mut pair = two_tags(&mut server);
+    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap();
+    pair[0].clock_ms += 10_000;
+    pair[1]
+        .write(&format!(
+            "PRAGMA foreign_keys = OFF; INSERT INTO product (name) VALUES ('late');
+         INSERT INTO product_tags (product_id, tag_id) VALUES (last_insert_rowid(), {})",
+            held.key
+        ))
+        .unwrap();
+    meet_and_agree_but_held(&pair, &mut server);
+    let [missing] = &pair[1].replica().held_rows().unwrap()[..] else { panic!("one is missing") };
+    assert_eq!((missing.kind, &missing.id, &missing.same_as), ("missing", &held.id, &held.same_as));
+    let now_ms = pair[1].clock_ms + 20_000;
+    assert_eq!(pair[1].replica().let_go(&missing.id, now_ms).unwrap_err().code(), "referenced");
+    assert_eq!(pair[1].replica().join(&missing.id, now_ms).unwrap().followed, 1);
+    pair[1].clock_ms += 30_000;
+    meet_and_agree(&pair, &mut server);
+    assert!(meaning(&pair).contains(&"late is urgent".to_owned()));
+}
+
+#[test]
+fn rows_that_would_get_one_key_and_differ_are_not_joined() {
+    let mut server = MemoryServer::default();
+    let mut pair = devices::<2>(&mut server);
+    for (device, color) in pair.iter_mut().zip(["red", "blue"]) {
+        device
+            .write(&format!(
+                "INSERT INTO tag (name, color) VALUES ('urgent', '{color}');
+                 INSERT INTO shelf SELECT id, 'left', 'note of {color}' FROM tag"
+            ))
+            .unwrap();
+    }
+    meet_and_agree_but_held(&pair, &mut server);
+    let (before, held) = (pair[0].dump(), pair[0].replica().held_rows().unwrap().remove(0));
+    let now_ms = pair[0].clock_ms + 5_000;
+    let refused = pair[0].replica().join(&held.id, now_ms).unwrap_err();
+    assert_eq!(refused.code(), "constraint");
+    assert!(refused.to_string().contains("shelf"), "{refused}");
+    assert_eq!(pair[0].dump(), before, "nothing changed");
+    pair[0].write("UPDATE shelf SET note = 'one'").unwrap();
+    let joined = pair[0].replica().join(&held.id, now_ms).unwrap();
+    assert_eq!((joined.followed, joined.held), (1, 0));
+    pair[0].clock_ms += 10_000;
+    meet_and_agree(&pair, &mut server);
+    assert_eq!(meaning(&pair), ["urgent on left one"]);
+}
+
+#[test]
+fn a_row_that_follows_and_collides_is_held_back_and_said() {
+    let mut server = MemoryServer::default();
+    let mut pair = devices::<2>(&mut server);
+    pair[0]
+        .write(
+            "INSERT INTO product (name) VALUES ('p'); ALTER TABLE product_tags ADD COLUMN by TEXT",
+        )
+        .unwrap();
+    pair[1].write("ALTER TABLE product_tags ADD COLUMN by TEXT").unwrap();
+    meet_and_agree(&pair, &mut server);
+    for (device, color) in pair.iter_mut().zip(["red", "blue"]) {
+        device
+            .write(&format!(
+                "INSERT INTO tag (name, color) VALUES ('urgent', '{color}');
+                 INSERT INTO product_tags (product_id, tag_id, by)
+                     VALUES (1, last_insert_rowid(), 'who likes {color}')"
+            ))
+            .unwrap();
+    }
+    meet_and_agree_but_held(&pair, &mut server);
+    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    let joined = pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap();
+    assert_eq!((joined.followed, joined.held), (1, 1));
+    pair[0].clock_ms += 10_000;
+    meet_and_agree_but_held(&pair, &mut server);
+    assert_eq!(pair[1].violations(), 0);
+    let held = pair[1].replica().held_rows().unwrap().remove(0);
+    assert_eq!(held.table, "product_tags");
+    // Nobody refers to it, so it may go.
+    pair[1].replica().let_go(&held.id, pair[1].clock_ms + 50_000).unwrap();
+    pair[1].clock_ms += 60_000;
+    meet_and_agree(&pair, &mut server);
+    assert_eq!(meaning(&pair), ["p is urgent"]);
+}
+
+const WORDS: [&str; 3] = ["urgent", "later", "done"];
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A product with a tag of one of these words.
+    Add(usize),
+    Sync,
+    /// Whose answer to its so-manieth request is lost.
+    FailingSync(u64),
+}
+
+fn any_step() -> impl Strategy<Value = (usize, Step)> {
+    let step = prop_oneof![
+        4 => (0..WORDS.len()).prop_map(Step::Add),
+        2 => Just(Step::Sync),
+        1 => (1_u64..6).prop_map(Step::FailingSync),
+    ];
+    (0_usize..4, step)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whoever_adds_a_tag_there_is_one_of_each_name(
+        steps in prop::collection::vec(any_step(), 1..40),
+    ) {
+        let mut server = MemoryServer::default();
+        let mut four = devices::<4>(&mut server);
+        let mut expected = Vec::new();
+        for (number, (device, step)) in steps.into_iter().enumerate() {
+            match step {
+                Step::Add(word) => {
+                    let (name, word) = (format!("p{number}"), WORDS[word]);
+                    add(&mut four[device], &name, word, "grey");
+                    expected.push(format!("{name} is {word}"));
+                }
+                Step::Sync => drop(four[device].sync(&mut server)),
+                Step::FailingSync(which) => {
+                    server.lose_answer = Some(server.requests + which);
+                    drop(four[device].try_sync(&mut server, false));
+                    server.lose_answer = None;
+                }
+            }
+        }
+        meet_and_agree(&four, &mut server);
+        expected.sort();
+        prop_assert_eq!(meaning(&four), expected);
+    }
+}
