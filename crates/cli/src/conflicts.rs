@@ -23,8 +23,8 @@ pub(crate) struct Arguments {
     /// Write this lost edit into its table again; the next sync sends it to the other devices.
     #[arg(long, value_name = "ID")]
     restore: Option<String>,
-    /// This row that is held back means the same as the row that is shown: make what refers to it
-    /// refer to that one, and delete it.
+    /// Merge this row into the row that is shown in its place: what refers to it refers to that one,
+    /// and it is deleted.
     #[arg(long, value_name = "ID", conflicts_with_all = ["restore", "dismiss", "give"])]
     same: Option<String>,
     /// Let this lost edit be, or delete this row that is held back if no row refers to it; from the

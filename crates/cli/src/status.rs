@@ -71,6 +71,12 @@ pub(crate) fn describe(status: &Status, output: Output) {
             "received but not applied, for the reasons that the sync gave: {count}"
         ));
     }
+    if status.set_aside > 0 {
+        let count = status.set_aside;
+        output.line(format_args!(
+            "not sent, as the server says that their timestamps are invalid: {count}"
+        ));
+    }
     match &status.remote {
         None => output.line(format_args!("no server yet")),
         Some(remote) => {

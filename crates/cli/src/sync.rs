@@ -325,6 +325,12 @@ pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
     }
     describe_erased(path, report, output);
     describe_refused(&report.refused, output);
+    if report.set_aside > 0 {
+        let count = report.set_aside;
+        output.line(format_args!(
+            "  set aside: {count} changes, of which the server says that their timestamps are invalid"
+        ));
+    }
     describe_held(report, output);
     if report.clock_off_ms != 0 {
         let (seconds, side) = (report.clock_off_ms.abs() / 1000, report.clock_off_ms > 0);
@@ -378,7 +384,7 @@ fn describe_held(report: &Report, output: Output) {
 
 fn describe_refused(refused: &Refused, output: Output) {
     let words = |reason| match reason {
-        "unreadable" => "were made by a later version: update Warren",
+        "unreadable" => "cannot be read: if a later version made them, update Warren",
         "plain" => "are not encrypted, so anybody could have made them",
         "wrong_key" => "were encrypted with a recovery phrase that is not this account's",
         "truncated" => "lost their end",

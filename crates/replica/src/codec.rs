@@ -55,12 +55,12 @@ impl Codec {
 
     /// The message that says this.
     pub(crate) fn encode(&self, timestamp: Timestamp, change: &Change) -> Message {
-        self.write(timestamp, change.encode())
+        self.seal(timestamp, change.encode())
     }
 
     /// The message with this content, which is sealed if there is a key. All devices make the same
     /// one.
-    pub(crate) fn write(&self, timestamp: Timestamp, content: Bytes) -> Message {
+    pub(crate) fn seal(&self, timestamp: Timestamp, content: Bytes) -> Message {
         let content = match &self.key {
             None => content,
             Some(key) => key.seal(timestamp, &content, key.nonce_tail(timestamp, &content)),
@@ -70,7 +70,7 @@ impl Codec {
 
     /// A message's content, in plain; it may be of a later version, which others can read. `None` if
     /// it does not open, or is not in this form: such a message is never sent.
-    pub(crate) fn read(&self, message: &Message) -> Option<Bytes> {
+    pub(crate) fn open(&self, message: &Message) -> Option<Bytes> {
         let Message { timestamp, content } = message;
         if *timestamp == Timestamp::ZERO {
             return None;

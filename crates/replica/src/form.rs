@@ -59,6 +59,12 @@ pub(crate) fn of_account(db: &Connection) -> Result<Option<ContentForm>> {
     Ok(bytes.and_then(|bytes| ContentForm::from_bytes(&bytes)))
 }
 
+/// Whether the server says something else than before.
+pub(crate) fn is_news(db: &Connection, told: Option<&protocol::ContentForm>) -> Result<bool> {
+    let told = told.and_then(protocol::ContentForm::to_crdt);
+    Ok(told.is_some() && told != of_account(db)?)
+}
+
 /// Notes what the server says; that it says nothing means nothing.
 pub(crate) fn note(db: &Connection, told: Option<&protocol::ContentForm>) -> Result<()> {
     match told.and_then(protocol::ContentForm::to_crdt) {
@@ -170,7 +176,7 @@ pub(crate) fn turn(db: &Connection, pending: &Pending) -> Result<()> {
     let before = Codec::load(db)?;
     phrase::store(db, &pending.phrase)?;
     let after = Codec::load(db)?;
-    log::write_all(db, &before, &after)?;
+    log::change_form(db, &before, &after)?;
     log::mark_all_unsent(db)?;
     db.execute("DELETE FROM warren_unerased", [])?;
     meta::set_number(db, Key::Cursor, 0)?;

@@ -7,7 +7,7 @@ mod join;
 
 pub use join::JoinedRow;
 
-use crdt::{Change, Value};
+use crdt::{Change, Row, Value};
 use rusqlite::Connection;
 
 use crate::error::{Error, Result};
@@ -82,22 +82,15 @@ impl Replica {
     /// [`Error::Referenced`] if other rows refer to it.
     pub fn let_go(&self, id: &str, now_ms: u64) -> Result<HeldRow> {
         self.transaction(|db| {
-            schema_change::follow_schema(db, now_ms)?;
-            let now = Now { device_ms: now_ms, offset_ms: 0 };
-            let tables = Table::all(db)?;
-            stamp::stamp(db, &tables, now)?;
-            let found = pick(find(db)?, id)?;
-            let rival = found.rival.as_ref();
-            let count = join::count_dangling(db, &tables, &found.id, rival)?;
+            let Picked { found, tables, now } = pick_after_changes(db, id, now_ms)?;
+            let endings = join::endings(db, &tables, &found.id, found.rival.as_ref())?;
+            let count = endings.len() as u64;
             if count > 0 {
                 let HeldRow { id, table, key, same_as, .. } = found.row;
                 let has_same = same_as.is_some();
                 return Err(Error::Referenced { table, key, count, same: has_same.then_some(id) });
             }
-            let row = state::load(db, &found.id)?.unwrap_or_default();
-            let seen = row.cells().iter().map(|cell| cell.1).chain([row.written()]).collect();
-            let (table, key) = (found.row.table.clone(), found.id.key_values()?);
-            stamp::add(db, now, &Change::Delete { table, key, seen })?;
+            delete(db, now, &found.row.table, &found.id)?;
             exception::clear(db, &found.id)?;
             Ok(found.row)
         })
@@ -153,6 +146,30 @@ fn pick(found: Vec<Found>, id: &str) -> Result<Found> {
         (Some(_), Some(_)) => Err(Error::AmbiguousConflict { id }),
         (None, _) => Err(Error::NoConflict { id }),
     }
+}
+
+/// A row that somebody decides about, and when.
+struct Picked {
+    found: Found,
+    tables: Vec<Table>,
+    now: Now,
+}
+
+/// What was changed here so far gets its time first, so that the decision is later.
+fn pick_after_changes(db: &Connection, id: &str, now_ms: u64) -> Result<Picked> {
+    schema_change::follow_schema(db, now_ms)?;
+    let now = Now { device_ms: now_ms, offset_ms: 0 };
+    let tables = Table::all(db)?;
+    stamp::stamp(db, &tables, now)?;
+    Ok(Picked { found: pick(find(db)?, id)?, tables, now })
+}
+
+/// Deletes a live row on all devices, as one who has seen all of it.
+fn delete(db: &Connection, now: Now, table: &str, id: &RowId) -> Result<()> {
+    let Some(row) = state::load(db, id)?.filter(Row::is_live) else { return Ok(()) };
+    let seen = row.cells().iter().map(|cell| cell.1).chain([row.written()]).collect();
+    let (table, key) = (table.to_owned(), id.key_values()?);
+    stamp::add(db, now, &Change::Delete { table, key, seen })
 }
 
 fn show_with(db: &Connection, found: &Found, column: &str, value: &str) -> Result<()> {

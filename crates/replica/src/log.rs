@@ -1,11 +1,13 @@
 //! The log: every message that this device has made or received, as it is on the wire.
 //!
 //! # Invariants
-//! - Each timestamp is in the log and in the fingerprint once, or in neither.
+//! - Each timestamp is in the log and in the fingerprint once, or in neither. What is set aside, as
+//!   the server does not take it, is in the log alone: nothing compares it.
 //! - A message changes only while no server has it, or when all of them do (`log/rewrite.rs`).
 //! - Contents are as on the wire, sealed ones too: the fingerprint is over them.
 
 mod rewrite;
+mod set_aside;
 mod unsent;
 
 use bytes::Bytes;
@@ -17,7 +19,8 @@ use crate::codec::{Codec, Refusal};
 use crate::erasure::Erased;
 use crate::error::{Error, Result};
 
-pub(crate) use self::rewrite::{Holds, change_unsent, rename_unsent, restamp_unsent, write_all};
+pub(crate) use self::rewrite::{Holds, change_form, change_unsent, rename_unsent, restamp_unsent};
+pub(crate) use self::set_aside::{set_aside, set_aside_count, take_all_back};
 use self::unsent::mark_sent;
 pub(crate) use self::unsent::{
     UnsentPage, fingerprint_of, forget_unsendable, is_unsent, mark_all_unsent, mark_unsent,
@@ -56,6 +59,9 @@ const MERGED: i64 = 1;
 /// It is no change here, and never shown.
 const REFUSED: i64 = 2;
 
+/// `warren_message.sent`: the server calls its timestamp invalid.
+const SET_ASIDE: i64 = 2;
+
 /// The log, opened for changes: what goes through it is sealed and opened as the file's phrase
 /// says.
 pub(crate) struct Log<'a> {
@@ -88,6 +94,7 @@ impl<'a> Log<'a> {
         if insert(self.db, message, Origin::Remote, total)? {
             return Ok(Kept::New);
         }
+        set_aside::take_back(self.db, message.timestamp, total)?;
         let known = content(self.db, message.timestamp)?.unwrap_or_default();
         if known == message.content {
             mark_sent(self.db, message.timestamp)?;
@@ -219,10 +226,11 @@ fn insert(
     Ok(inserted == 1)
 }
 
-/// Every message's identity, and the fingerprint of all: computed from the contents, whatever is
+/// The identity of every message that is not set aside, and the fingerprint of all: computed from the contents, whatever is
 /// recorded.
 pub(crate) fn items(db: &Connection) -> Result<(Vec<Item>, Fingerprint)> {
-    let mut statement = db.prepare_cached("SELECT timestamp, content FROM warren_message")?;
+    let sql = format!("SELECT timestamp, content FROM warren_message WHERE sent <> {SET_ASIDE}");
+    let mut statement = db.prepare_cached(&sql)?;
     let mut rows = statement.query([])?;
     let (mut items, mut total) = (Vec::new(), Fingerprint::default());
     while let Some(row) = rows.next()? {

@@ -134,7 +134,7 @@ impl Replica {
 fn become_sealed(db: &Connection, phrase: &Phrase) -> Result<()> {
     let before = Codec::load(db)?;
     store(db, phrase)?;
-    log::write_all(db, &before, &Codec::load(db)?)
+    log::change_form(db, &before, &Codec::load(db)?)
 }
 
 pub(crate) fn store(db: &Connection, phrase: &Phrase) -> Result<()> {

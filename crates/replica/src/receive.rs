@@ -19,8 +19,8 @@ pub(crate) fn keep_sealed(
 ) -> Result<u64> {
     let codec = Codec::load(db)?;
     let sealed = messages.iter().filter_map(|message| {
-        let content = Codec::PLAIN.read(message)?;
-        Some(codec.write(message.timestamp, content).into())
+        let content = Codec::PLAIN.open(message)?;
+        Some(codec.seal(message.timestamp, content).into())
     });
     keep(db, sealed.collect(), report, |_| {})
 }
@@ -41,8 +41,11 @@ pub(crate) fn keep(
         if place > 0 && place.is_multiple_of(PROGRESS_EVERY) {
             progress(total.count - before);
         }
-        let message = Message::try_from(message)
-            .map_err(|source| Error::Unreachable(format!("it sent nonsense: {source}")))?;
+        let Ok(message) = Message::try_from(message) else {
+            // Nothing can be kept under what is no timestamp.
+            report.refused.unreadable += 1;
+            continue;
+        };
         match log.add_remote(&message, &mut total)? {
             Kept::New | Kept::Known => continue,
             Kept::Refused(refusal) => {

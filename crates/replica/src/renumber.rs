@@ -27,7 +27,7 @@ use crate::counted::{self, FreeKeys};
 use crate::error::Result;
 use crate::merge::{merge_one, rebuild, row_of};
 use crate::references::{NewKeys, References, follow_in_other_tables};
-use crate::settle::Twins;
+use crate::settle::EqualRows;
 use crate::state::{self, Names, RowId};
 use crate::table::Table;
 use crate::{log, meta};
@@ -70,9 +70,13 @@ pub(crate) fn renumber(db: &Connection, tables: &[Table]) -> Result<Vec<Renumber
 }
 
 /// Makes new rows of this device one with those of other devices that are equal.
-pub(crate) fn join(db: &Connection, tables: &[Table], twins: &[Twins]) -> Result<Vec<Renumbered>> {
+pub(crate) fn join(
+    db: &Connection,
+    tables: &[Table],
+    equal: &[EqualRows],
+) -> Result<Vec<Renumbered>> {
     let mut moves = Moves::new();
-    for Twins { own, other } in twins {
+    for EqualRows { own, other } in equal {
         let since = counted::find(db, own)?;
         counted::forget(db, own)?;
         if let (Some(since), [Value::Integer(old)], [Value::Integer(new)]) =

@@ -29,6 +29,9 @@ pub struct Report {
     pub became_device: bool,
     /// Messages that were received, are kept, and are not shown.
     pub refused: Refused,
+    /// Messages that are not sent, since the server calls their timestamps invalid: all that this
+    /// file holds.
+    pub set_aside: u64,
     /// Messages of which something was erased, on another device or from this one.
     pub erased: u64,
     /// Messages of which something was erased here, and that the server has as they were:
@@ -126,7 +129,7 @@ impl Discrepancy {
 /// timestamps, and are never shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// Of a later version of Warren, or of none.
+    /// Of a later version of Warren, or of none; or not under a timestamp that a message may have.
     pub unreadable: u64,
     /// Not sealed, though this file encrypts end to end: anybody could have made them.
     pub plain: u64,

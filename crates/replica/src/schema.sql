@@ -36,11 +36,12 @@ CREATE TABLE warren_outbox (
 CREATE TABLE warren_message (
     id INTEGER PRIMARY KEY,
     timestamp BLOB NOT NULL UNIQUE,
-    sent INTEGER NOT NULL,
+    sent INTEGER NOT NULL,     -- 0 the server lacks it, 1 has it, 2 does not take it
     merged INTEGER NOT NULL,
     content BLOB NOT NULL
 );
 CREATE INDEX warren_message_unsent ON warren_message (timestamp) WHERE sent = 0;
+CREATE INDEX warren_message_set_aside ON warren_message (timestamp) WHERE sent = 2;
 CREATE INDEX warren_message_unmerged ON warren_message (timestamp) WHERE merged = 0;
 
 -- Warren's own connections fire no triggers. Who changes the log by hand leaves a file that knows it:

@@ -45,12 +45,12 @@ pub(crate) struct Settled {
     /// Tables that stay as they are; their rows wait for the next time.
     pub(crate) unwritable: Vec<Obstacle>,
     /// Rows of which only one can be shown, and that are equal.
-    pub(crate) twins: Vec<Twins>,
+    pub(crate) equal: Vec<EqualRows>,
 }
 
 /// A new row of this device and another device's row that are equal but for their keys, and have a
 /// value that only one of them may have.
-pub(crate) struct Twins {
+pub(crate) struct EqualRows {
     pub(crate) own: RowId,
     pub(crate) other: RowId,
 }
@@ -74,7 +74,7 @@ pub(crate) fn settle(
         look_again: VecDeque::new(),
         dead: Vec::new(),
         largest_keys: HashMap::new(),
-        twins: Vec::new(),
+        equal: Vec::new(),
     };
     settler.take_out_kept()?;
     set_triggers(db, fire)?;
@@ -89,7 +89,7 @@ pub(crate) fn settle(
     settler.settle_kept()?;
     settler.forget_unsettled()?;
     settler.raise_sequences()?;
-    Ok(Settled { unwritable, twins: settler.twins })
+    Ok(Settled { unwritable, equal: settler.equal })
 }
 
 /// The tables that rows can be put into and taken out of, and the others.
@@ -119,7 +119,7 @@ struct Settler<'a> {
     dead: Vec<RowId>,
     /// Of the rows that changed elsewhere, by table.
     largest_keys: HashMap<i64, i64>,
-    twins: Vec<Twins>,
+    equal: Vec<EqualRows>,
 }
 
 impl<'a> Settler<'a> {

@@ -256,7 +256,7 @@ pub(crate) fn exists(
     columns: &[String],
     tuple: &[Value],
 ) -> Result<bool> {
-    let sql = format!("SELECT 1 FROM {} WHERE {} LIMIT 1", quote(&table.name), has(columns));
+    let sql = format!("SELECT 1 FROM {} WHERE {} LIMIT 1", quote(&table.name), has_values(columns));
     Ok(db.prepare_cached(&sql)?.exists(params_from_iter(tuple.iter().map(Bound)))?)
 }
 
@@ -269,7 +269,7 @@ pub(crate) fn rows_with(
 ) -> Result<Vec<RowId>> {
     let key: Vec<_> = table.key.iter().map(|name| quote(name)).collect();
     let (key, name, named) = (key.join(", "), quote(&table.name), table.is_named(""));
-    let sql = format!("SELECT {key} FROM {name} WHERE {} AND {named}", has(columns));
+    let sql = format!("SELECT {key} FROM {name} WHERE {} AND {named}", has_values(columns));
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params_from_iter(tuple.iter().map(Bound)), |row| {
         Ok(RowId::new(table.id, &read(row, 0, table.key.len())?))
@@ -278,7 +278,7 @@ pub(crate) fn rows_with(
 }
 
 /// A condition: the columns hold exactly the parameters.
-fn has(columns: &[String]) -> String {
+fn has_values(columns: &[String]) -> String {
     let one = |(place, column): (usize, &String)| {
         let (column, value) = (quote(column), format!("?{}", place + 1));
         // The first comparison can use an index.

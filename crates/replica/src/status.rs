@@ -29,6 +29,8 @@ pub struct Status {
     pub unsent: u64,
     /// Messages that were received and are not shown, for the reasons in [`crate::Refused`].
     pub refused: u64,
+    /// Messages that are not sent, since the server calls their timestamps invalid.
+    pub set_aside: u64,
     /// Whether contents are encrypted end to end.
     pub sealed: bool,
     /// Changes that the triggers noted since the last sync.
@@ -113,6 +115,7 @@ impl Replica {
             bytes: count("SELECT coalesce(sum(length(content)), 0) FROM warren_message")?,
             unsent: log::unsent_count(db)?,
             refused: log::refused_count(db)?,
+            set_aside: log::set_aside_count(db)?,
             sealed: phrase::load(db)?.is_some(),
             noted: capture::noted_count(db)?,
             uncaptured: schema_change::uncaptured_tables(db)?,

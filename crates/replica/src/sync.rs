@@ -39,6 +39,9 @@ const CLOCK_OFF_MS_MAX: u64 = 60_000;
 /// the account, or a server that is restored.
 const SETS_COUNT_MAX: u32 = 3;
 
+/// How many messages that cannot be kept one sync may receive.
+const REFUSALS_COUNT_MAX: u64 = 1_000;
+
 /// Messages or rows between two words about how far a sync is.
 pub(crate) const PROGRESS_EVERY: usize = 1_000;
 
@@ -85,6 +88,7 @@ impl Replica {
             token,
             now: Now { device_ms: at_ms, offset_ms: 0 },
             page_count: PAGE_COUNT_MAX,
+            page_count_before: None,
             schema_version,
             sent: 0,
             to_send: 0,
@@ -111,6 +115,8 @@ struct Session<'a, 'o> {
     token: String,
     now: Now,
     page_count: usize,
+    /// What it was before a message with an invalid timestamp was looked for.
+    page_count_before: Option<usize>,
     /// Of the schema that was compared with what is tracked.
     schema_version: i64,
     sent: u64,
@@ -139,7 +145,7 @@ impl Session<'_, '_> {
             match round.next(&self.device()?) {
                 Step::Pull if self.pull(&mut round).await? => {}
                 Step::Pull => {
-                    let why = "it has this device read what is not encrypted".into();
+                    let why = "it sends this device what is not encrypted".into();
                     self.follow(Error::Unreachable(why), &mut round).await?;
                 }
                 Step::Push => match self.push(&mut round).await {
@@ -185,7 +191,9 @@ impl Session<'_, '_> {
             Err(error) => return self.smaller_pages(error, None).map(|()| true),
             Ok(answer) => answer,
         };
-        self.replica.transaction(|db| form::note(db, answer.form.as_ref()))?;
+        if form::is_news(db, answer.form.as_ref())? {
+            self.replica.transaction(|db| form::note(db, answer.form.as_ref()))?;
+        }
         if !form::may_take(&self.replica.db, answer.in_plain)? {
             return Ok(false);
         }
@@ -224,7 +232,11 @@ impl Session<'_, '_> {
     /// Keeps a page. `false`: it is of another set than the cursor, so the next one begins at 0.
     fn take(&mut self, round: &mut Round, answer: PullResponse, cursor: u64) -> Result<bool> {
         self.compare_clocks(answer.now_ms);
-        if self.replica.transaction(|db| enter(db, answer.set_id))? < cursor {
+        let db = &self.replica.db;
+        if meta::number(db, Key::CursorSet)? != answer.set_id {
+            self.replica.transaction(|db| enter(db, answer.set_id))?;
+        }
+        if meta::number(db, Key::Cursor)? < cursor {
             self.sets += 1;
             if self.sets > SETS_COUNT_MAX {
                 return Err(Error::Unreachable("it answers from another set each time".into()));
@@ -246,6 +258,7 @@ impl Session<'_, '_> {
             return Err(Error::Unreachable("it sends an empty page, and more to follow".into()));
         }
         let report = &mut self.report;
+        let refused_before = report.refused.count();
         let received = report.received;
         let total = pulled.fingerprint.count;
         let progress = &mut *self.options.progress;
@@ -257,14 +270,18 @@ impl Session<'_, '_> {
             report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
             let new = keep(db, answer.messages, report, |new| tell(received + new))?;
             meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
-            form::note(db, answer.form.as_ref())?;
             Ok(new)
         })?;
         tell(received + new);
         self.report.received += new;
-        self.repeats += count - new;
-        if self.repeats > meta::fingerprint(&self.replica.db)?.count {
+        let refused = self.report.refused.count() - refused_before;
+        self.repeats += count - new - refused;
+        let known_count = meta::fingerprint(&self.replica.db)?.count;
+        if self.repeats > known_count {
             return Err(Error::Unreachable("it sends the same changes again and again".into()));
+        }
+        if self.report.refused.count() > known_count + REFUSALS_COUNT_MAX {
+            return Err(Error::Unreachable("it sends what nobody can read".into()));
         }
         self.report.became_device |= meta::node(&self.replica.db)? != node;
         round.pulled(pulled, cursor);
@@ -313,11 +330,11 @@ impl Session<'_, '_> {
                 report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
                 common -= log::fingerprint_of(db, &found.wanted)?;
                 found.missing.iter().filter_map(identity).for_each(|one| common += one);
-                log::mark_unsent(db, &found.wanted)?;
+                let unsendable = log::mark_unsent(db, &found.wanted)?;
                 let others = found.missing.iter().map(|one| one.timestamp.clone());
                 let others: HashSet<_> = others.collect();
-                let lacks = |wanted: &&Timestamp| !others.contains(&wanted.to_bytes()[..]);
-                let lacking: Vec<_> = found.wanted.iter().filter(lacks).copied().collect();
+                let lacks = |timestamp: &Timestamp| !others.contains(&timestamp.to_bytes()[..]);
+                let lacking: Vec<_> = unsendable.into_iter().filter(lacks).collect();
                 log::forget_unsendable(db, &lacking, &mut report.refused)?;
                 keep(db, found.missing, report, |new| tell(received + new))
             })?;
@@ -325,15 +342,20 @@ impl Session<'_, '_> {
             self.report.received += new;
         }
         let (set_id, cursor, server) = first.unwrap_or_default();
-        self.replica.transaction(|db| meta::set_cursor(db, set_id, cursor))?;
+        self.replica.transaction(|db| {
+            enter(db, set_id)?;
+            meta::set_cursor(db, set_id, cursor)
+        })?;
         Ok((common == server).then_some(server))
     }
 }
 
-/// The cursor in this set: 0 in another one than before.
+/// The cursor in this set: 0 in another one than before, whose server is asked again about what is
+/// set aside.
 fn enter(db: &Connection, set_id: u64) -> Result<u64> {
     if meta::number(db, Key::CursorSet)? != set_id {
         meta::set_cursor(db, set_id, 0)?;
+        log::take_all_back(db)?;
     }
     meta::number(db, Key::Cursor)
 }

@@ -96,6 +96,7 @@ mod tests {
             bytes: 0,
             unsent,
             refused: 0,
+            set_aside: 0,
             sealed: false,
             noted,
             uncaptured: Vec::new(),

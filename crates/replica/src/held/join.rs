@@ -10,17 +10,17 @@ use std::collections::BTreeSet;
 use crdt::{Cell, Change, Row, Timestamp, Value};
 use rusqlite::Connection;
 
-use super::{Found, HeldRow, find, pick};
+use super::{Found, HeldRow, Picked, pick_after_changes};
 use crate::error::{Error, Result};
 use crate::exception;
 use crate::references::{NewKeys, follow_in_other_tables};
 use crate::replica::Replica;
+use crate::settle;
 use crate::show::{self, Values};
 use crate::stamp::{self, Now};
 use crate::state::{self, Names, RowId};
 use crate::table::{Table, references};
 use crate::value::literals;
-use crate::{schema_change, settle};
 
 /// A hidden row that was joined with a visible one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,11 +42,7 @@ impl Replica {
     /// get one key that are not equal.
     pub fn join(&self, id: &str, now_ms: u64) -> Result<JoinedRow> {
         self.transaction(|db| {
-            schema_change::follow_schema(db, now_ms)?;
-            let now = Now { device_ms: now_ms, offset_ms: 0 };
-            let tables = Table::all(db)?;
-            stamp::stamp(db, &tables, now)?;
-            let found = pick(find(db)?, id)?;
+            let Picked { found, tables, now } = pick_after_changes(db, id, now_ms)?;
             let none = || refused("no row that is shown is in its place".into());
             let shown = found.rival.clone().ok_or_else(none)?;
             let before = held_back(db)?;
@@ -61,28 +57,37 @@ impl Replica {
     }
 }
 
-/// A row that refers to another.
-pub(super) struct Reference {
+/// A reference that a row takes with it when it goes.
+pub(super) struct Ending {
     row: RowId,
     columns: Vec<String>,
-    /// The columns of the other row that these hold the values of.
+    /// The columns of the row that goes.
     targets: Vec<String>,
+    /// What the row that stays has in them.
+    instead: Option<Vec<Value>>,
 }
 
-/// The references to a row from other rows that are visible, or held back.
-pub(super) fn references_to(
+/// The references of other rows that are visible, or held back, to a row `gone` that are none to
+/// `stays` as well.
+pub(super) fn endings(
     db: &Connection,
     tables: &[Table],
-    id: &RowId,
-) -> Result<Vec<Reference>> {
-    let Some(table) = tables.iter().find(|table| table.id == id.table) else {
+    gone: &RowId,
+    stays: Option<&RowId>,
+) -> Result<Vec<Ending>> {
+    let Some(table) = tables.iter().find(|table| table.id == gone.table) else {
         return Ok(Vec::new());
     };
-    let Some(parent) = load(db, table, id)? else { return Ok(Vec::new()) };
+    let Some(parent) = load(db, table, gone)? else { return Ok(Vec::new()) };
+    let stays = stays.map(|row| load(db, table, row)).transpose()?.flatten();
     let exceptions = exception::all(db)?;
     let mut found = Vec::new();
     for (child, key) in references(tables, table) {
         let Some(tuple) = parent.tuple(&key.parent_columns) else { continue };
+        let instead = stays.as_ref().and_then(|stays| stays.tuple(&key.parent_columns));
+        if instead.as_ref() == Some(&tuple) {
+            continue;
+        }
         let mut rows = show::rows_with(db, child, &key.columns, &tuple)?;
         let held = exceptions.iter().filter(|(row, kind)| row.table == child.id && kind.is_held());
         for (row, _) in held {
@@ -92,31 +97,14 @@ pub(super) fn references_to(
             }
         }
         let (columns, targets) = (&key.columns, &key.parent_columns);
-        found.extend(rows.into_iter().filter(|row| row != id).map(|row| Reference {
+        found.extend(rows.into_iter().filter(|row| row != gone).map(|row| Ending {
             row,
             columns: columns.clone(),
             targets: targets.clone(),
+            instead: instead.clone(),
         }));
     }
     Ok(found)
-}
-
-/// How many references would end nowhere without the row; `instead` stays.
-pub(super) fn count_dangling(
-    db: &Connection,
-    tables: &[Table],
-    id: &RowId,
-    instead: Option<&RowId>,
-) -> Result<u64> {
-    let Some(table) = tables.iter().find(|table| table.id == id.table) else { return Ok(0) };
-    let before = load(db, table, id)?;
-    let after = instead.map(|row| load(db, table, row)).transpose()?.flatten();
-    let references = references_to(db, tables, id)?;
-    let dangles = |reference: &&Reference| {
-        let tuple = |values: &Option<Values<'_>>| values.as_ref()?.tuple(&reference.targets);
-        tuple(&before) != tuple(&after)
-    };
-    Ok(references.iter().filter(dangles).count() as u64)
 }
 
 fn held_back(db: &Connection) -> Result<BTreeSet<RowId>> {
@@ -151,15 +139,15 @@ impl<'a> Joiner<'a> {
     fn join(&mut self, gone: &RowId, stays: &RowId) -> Result<()> {
         let table = self.table(gone);
         for round in 0.. {
-            let references = self.references_that_end(gone, stays)?;
-            if references.is_empty() {
+            let endings = endings(self.db, self.tables, gone, Some(stays))?;
+            if endings.is_empty() {
                 break;
             }
             if round == ROUNDS_COUNT_MAX {
                 return Err(refused(format!("rows still refer to the one of {}", table.name)));
             }
-            for (reference, tuple) in references {
-                self.point(&reference, &tuple)?;
+            for ending in &endings {
+                self.point(ending)?;
             }
             self.settle()?;
             self.join_equal()?;
@@ -174,30 +162,13 @@ impl<'a> Joiner<'a> {
         self.settle()
     }
 
-    /// The references that `gone` takes with it, each with the values that `stays` has instead.
-    fn references_that_end(
-        &self,
-        gone: &RowId,
-        stays: &RowId,
-    ) -> Result<Vec<(Reference, Vec<Value>)>> {
-        let table = self.table(gone);
-        let (before, after) = (load(self.db, table, gone)?, load(self.db, table, stays)?);
-        let mut all = Vec::new();
-        for reference in references_to(self.db, self.tables, gone)? {
-            let tuple = |values: &Option<Values<'_>>| values.as_ref()?.tuple(&reference.targets);
-            let Some(after) = tuple(&after) else {
-                let columns = reference.targets.join(", ");
-                return Err(refused(format!("the row that is shown has no value in {columns}")));
-            };
-            if tuple(&before).as_ref() != Some(&after) {
-                all.push((reference, after));
-            }
-        }
-        Ok(all)
-    }
-
-    fn point(&mut self, reference: &Reference, tuple: &[Value]) -> Result<()> {
-        let Reference { row: id, columns, .. } = reference;
+    /// Makes a row refer to the one that stays.
+    fn point(&mut self, ending: &Ending) -> Result<()> {
+        let Ending { row: id, columns, targets, instead } = ending;
+        let Some(tuple) = instead else {
+            let columns = targets.join(", ");
+            return Err(refused(format!("the row that is shown has no value in {columns}")));
+        };
         let table = self.table(id);
         let Some(row) = state::load(self.db, id)?.filter(Row::is_live) else {
             // It has another key by now, or is kept for others.
@@ -271,10 +242,7 @@ impl<'a> Joiner<'a> {
     }
 
     fn delete(&self, id: &RowId) -> Result<()> {
-        let Some(row) = state::load(self.db, id)?.filter(Row::is_live) else { return Ok(()) };
-        let (table, key) = (self.table(id).name.clone(), id.key_values()?);
-        let seen = row.cells().iter().map(|cell| cell.1).chain([row.written()]).collect();
-        self.add(&Change::Delete { table, key, seen })
+        super::delete(self.db, self.now, &self.table(id).name, id)
     }
 
     fn add(&self, change: &Change) -> Result<()> {

@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use crdt::{Change, Clock, DRIFT_MS_MAX, Fingerprint, Message, Node, Timestamp};
 use rusqlite::Connection;
 
-use super::{Log, REFUSED, TOGETHER_BYTES_MAX, TOGETHER_COUNT_MAX, WAITING, content, page};
+use super::{
+    Log, REFUSED, TOGETHER_BYTES_MAX, TOGETHER_COUNT_MAX, WAITING, content, page, set_aside,
+};
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::{meta, state};
@@ -109,10 +111,11 @@ pub(crate) fn change_unsent(
 
 /// Writes every message again in another form, before another device has one of them in that; what
 /// was refused waits to be looked at again.
-pub(crate) fn write_all(db: &Connection, before: &Codec, after: &Codec) -> Result<()> {
+pub(crate) fn change_form(db: &Connection, before: &Codec, after: &Codec) -> Result<()> {
+    set_aside::take_all_back(db)?;
     rewrite(db, "true", |message| {
-        let content = before.read(message);
-        let other = content.map(|content| after.write(message.timestamp, content));
+        let content = before.open(message);
+        let other = content.map(|content| after.seal(message.timestamp, content));
         Ok(match other {
             Some(other) if other != *message => Rewritten::Becomes(other),
             _ => Rewritten::Stays,
@@ -127,7 +130,7 @@ pub(crate) fn write_all(db: &Connection, before: &Codec, after: &Codec) -> Resul
 pub(super) fn drop_unsendable(db: &Connection) -> Result<()> {
     let codec = Codec::load(db)?;
     rewrite(db, "merged <> 1", |message| {
-        Ok(if codec.read(message).is_some() { Rewritten::Stays } else { Rewritten::Goes })
+        Ok(if codec.open(message).is_some() { Rewritten::Stays } else { Rewritten::Goes })
     })
 }
 

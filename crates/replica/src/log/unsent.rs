@@ -3,7 +3,7 @@
 use crdt::{Fingerprint, Message, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{MERGED, WAITING, content, page, rewrite, timestamp};
+use super::{MERGED, WAITING, content, page, rewrite, set_aside, timestamp};
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::report::Refused;
@@ -20,6 +20,7 @@ pub(super) fn mark_sent(db: &Connection, timestamp: Timestamp) -> Result<()> {
 /// Takes every message for unsent, as if the server had none. Those that are not of the account's
 /// form were some server's doing; they are forgotten.
 pub(crate) fn mark_all_unsent(db: &Connection) -> Result<()> {
+    set_aside::take_all_back(db)?;
     rewrite::drop_unsendable(db)?;
     db.execute("UPDATE warren_message SET sent = 0", [])?;
     Ok(())
@@ -36,21 +37,25 @@ pub(crate) fn fingerprint_of(db: &Connection, timestamps: &[Timestamp]) -> Resul
     Ok(total)
 }
 
-/// Takes these messages for unsent, which the server lacks, but for those that may not be sent.
-pub(crate) fn mark_unsent(db: &Connection, timestamps: &[Timestamp]) -> Result<()> {
+/// Takes these messages for unsent, which the server lacks. Returns those that may not be sent.
+pub(crate) fn mark_unsent(db: &Connection, timestamps: &[Timestamp]) -> Result<Vec<Timestamp>> {
     let codec = Codec::load(db)?;
     let sql = "UPDATE warren_message SET sent = 0 WHERE timestamp = ?1";
     let mut statement = db.prepare_cached(sql)?;
+    let mut unsendable = Vec::new();
     for timestamp in timestamps {
-        if message(db, *timestamp)?.is_some_and(|message| codec.read(&message).is_some()) {
+        let Some(message) = message(db, *timestamp)? else { continue };
+        if codec.open(&message).is_some() {
             statement.execute([timestamp.to_bytes()])?;
+        } else {
+            unsendable.push(*timestamp);
         }
     }
-    Ok(())
+    Ok(unsendable)
 }
 
-/// Forgets those of these messages that may not be sent, and never were changes here: they were some
-/// server's doing, and this one lacks them. What nobody has looked at yet is refused first.
+/// Forgets those of these messages, which may not be sent, that never were changes here: they were
+/// some server's doing, and this one lacks them. What nobody has looked at yet is refused first.
 pub(crate) fn forget_unsendable(
     db: &Connection,
     timestamps: &[Timestamp],
@@ -64,9 +69,6 @@ pub(crate) fn forget_unsendable(
     let mut statement = db.prepare_cached(&sql)?;
     for timestamp in timestamps {
         let Some(message) = message(db, *timestamp)? else { continue };
-        if codec.read(&message).is_some() {
-            continue;
-        }
         let merged = statement.query_row([timestamp.to_bytes()], |row| row.get::<_, i64>(0));
         let Some(merged) = merged.optional()? else { continue };
         total -= Fingerprint::of(*timestamp, &message.content);

@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 
 use crdt::{Row, Timestamp};
 
-use super::{Settler, Twins};
+use super::{EqualRows, Settler};
 use crate::counted;
 use crate::error::{Error, Result};
 use crate::exception::{self, Exception, Kind};
@@ -93,7 +93,7 @@ impl Settler<'_> {
                 }
                 Placed::Beside(rival) => rival,
             };
-            self.note_twins(table, &rank.1, &rival)?;
+            self.note_equal(table, &rank.1, &rival)?;
             let state = state::load(self.db, &rival)?.filter(Row::is_live);
             match state.map(|row| (row.written(), rival)) {
                 Some(older) if older < *rank => {
@@ -106,7 +106,7 @@ impl Settler<'_> {
         }
     }
 
-    fn note_twins(&mut self, table: &Table, one: &RowId, two: &RowId) -> Result<()> {
+    fn note_equal(&mut self, table: &Table, one: &RowId, two: &RowId) -> Result<()> {
         if !table.counts {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl Settler<'_> {
         };
         let is_any_deleted = was_deleted(&own)? || was_deleted(&other)?;
         if !is_any_deleted && state::are_equal(self.db, &own, &other)? {
-            self.twins.push(Twins { own, other });
+            self.equal.push(EqualRows { own, other });
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::meta::{self, Key};
 use crate::table::Table;
 use crate::{
-    adopt, conflicts, erasure, exception, form, merge, obstacle, renumber, schema_change, settle,
-    stamp,
+    adopt, conflicts, erasure, exception, form, log, merge, obstacle, renumber, schema_change,
+    settle, stamp,
 };
 
 impl Session<'_, '_> {
@@ -48,8 +48,8 @@ impl Session<'_, '_> {
             let mut settle =
                 || settle::settle(db, tables.clone(), |done| progress(Progress::Applied(done)));
             let mut settled = settle()?;
-            while !settled.twins.is_empty() {
-                report.add_joined(renumber::join(db, &tables, &settled.twins)?);
+            while !settled.equal.is_empty() {
+                report.add_joined(renumber::join(db, &tables, &settled.equal)?);
                 settled = settle()?;
             }
             report.obstacles.extend(settled.unwritable);
@@ -59,6 +59,7 @@ impl Session<'_, '_> {
                 report.lost += conflicts::count(db, &merged.contested)?;
             }
             report.exceptions = exception::counts(db)?;
+            report.set_aside = log::set_aside_count(db)?;
             report.unerased = erasure::unerased(db, report.equal)?;
             meta::set_number(db, Key::SyncedMs, now.device_ms)?;
             meta::set_number(db, Key::ServerCount, report.server_count)?;

@@ -74,6 +74,9 @@ impl Session<'_, '_> {
             Err(error @ Error::Refused { code: ErrorCode::FormMismatch, .. }) => {
                 return self.follow(error, round).await;
             }
+            Err(error @ Error::Refused { code: ErrorCode::InvalidTimestamp, .. }) => {
+                return self.set_aside(error, &page);
+            }
             Err(error) => return self.smaller_pages(error, Some(&page)),
             Ok(answer) => answer,
         };
@@ -106,6 +109,22 @@ impl Session<'_, '_> {
             return Err(Error::Damaged { timestamp: foreign.timestamp.to_string(), why });
         }
         Ok(page)
+    }
+
+    /// The server calls a timestamp of the page invalid. It is looked for in halves, and its message
+    /// set aside, so that it holds up no other.
+    fn set_aside(&mut self, refusal: Error, page: &UnsentPage) -> Result<()> {
+        if let [message] = &page.messages[..] {
+            let timestamp = message.timestamp;
+            if !self.replica.transaction(|db| log::set_aside(db, timestamp))? {
+                return Err(refusal);
+            }
+            self.page_count = self.page_count_before.take().unwrap_or(self.page_count);
+            return Ok(());
+        }
+        self.page_count_before.get_or_insert(self.page_count);
+        self.page_count = page.messages.len() / 2;
+        Ok(())
     }
 
     /// A server, or a proxy in front of it, may be set to less than what is usual: what is too

@@ -51,7 +51,8 @@ impl Session<'_, '_> {
                 }
             }
         }
-        let why = "other devices send faster than this one receives: try again".into();
+        let why =
+            "its messages were others each time that they had been received: sync again".into();
         Err(Error::Unreachable(why))
     }
 

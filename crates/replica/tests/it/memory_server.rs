@@ -5,18 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crdt::{ContentForm, Fingerprint, Message};
+use crdt::{ContentForm, Fingerprint, Message, Timestamp};
 use protocol::{
     Claim, ClientRequest, ClientResponse, DRIFT_MS_MAX, EncryptRequest, ErrorCode, Finding, Item,
     Part, PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
 };
 use replica::{Error, PageStream, Pull, Result, Transport};
 
-/// Of the account's first set, whatever its form is.
-const PLAIN_ID: u64 = 1;
-
 /// The id of the next sealed set: of two that one account had, each has its own.
-static SETS_COUNT: AtomicU64 = AtomicU64::new(2);
+static SETS_COUNT: AtomicU64 = AtomicU64::new(1 << 32);
 
 /// What the real server promises, in a page: arrival order, first content wins, all or nothing.
 #[derive(Default)]
@@ -26,6 +23,8 @@ pub(crate) struct MemoryServer {
     pub(crate) form: Option<ContentForm>,
     /// What was there before the account was turned, and the tokens that do not read it any more.
     pub(crate) plain: Option<Vec<Message>>,
+    /// The set in plain of a server with another number is another one.
+    pub(crate) number: u64,
     pub(crate) in_sealed: BTreeSet<String>,
     /// Of the sealed set, once the account was turned.
     pub(crate) sealed_id: u64,
@@ -34,6 +33,8 @@ pub(crate) struct MemoryServer {
     pub(crate) requests: u64,
     /// Messages that a request or an answer may carry; 0 is no limit.
     pub(crate) messages_count_max: usize,
+    /// Timestamps that it takes from nobody, besides zero.
+    pub(crate) invalid: Vec<Timestamp>,
     /// The answer to this request (counted from 1) is lost on the way.
     pub(crate) lose_answer: Option<u64>,
     /// What happens while the next answer is on its way.
@@ -45,6 +46,11 @@ impl MemoryServer {
         fingerprint(&self.messages)
     }
 
+    /// Of the account's first set, whatever its form is.
+    fn plain_id(&self) -> u64 {
+        1 + self.number
+    }
+
     fn is_in_plain(&self, token: &str) -> bool {
         self.plain.is_some() && !self.in_sealed.contains(token)
     }
@@ -52,9 +58,9 @@ impl MemoryServer {
     /// The messages of a device, the id of their set, and what they add up to.
     fn set(&self, token: &str) -> (&[Message], u64, Fingerprint) {
         match &self.plain {
-            Some(plain) if self.is_in_plain(token) => (plain, PLAIN_ID, fingerprint(plain)),
+            Some(plain) if self.is_in_plain(token) => (plain, self.plain_id(), fingerprint(plain)),
             Some(_) => (&self.messages, self.sealed_id, self.fingerprint()),
-            None => (&self.messages, PLAIN_ID, self.fingerprint()),
+            None => (&self.messages, self.plain_id(), self.fingerprint()),
         }
     }
 
@@ -87,6 +93,19 @@ impl MemoryServer {
         } else {
             refused(ErrorCode::ClockDrift)
         }
+    }
+
+    fn check_timestamps(&self, request: &PushRequest) -> Result<()> {
+        let is_invalid = |message: &protocol::Message| match Message::try_from(message.clone()) {
+            Ok(Message { timestamp, .. }) => {
+                timestamp == Timestamp::ZERO || self.invalid.contains(&timestamp)
+            }
+            Err(_) => true,
+        };
+        if request.messages.iter().any(is_invalid) {
+            return refused(ErrorCode::InvalidTimestamp);
+        }
+        Ok(())
     }
 
     fn check_count(&self, count: usize) -> Result<()> {
@@ -167,6 +186,7 @@ impl Transport for MemoryServer {
         if request.after.is_some_and(is_behind) {
             return refused(ErrorCode::Behind);
         }
+        self.check_timestamps(request)?;
         self.check_drift(request)?;
         let known: BTreeMap<_, _> =
             self.messages.iter().map(|m| (m.timestamp, m.content.clone())).collect();

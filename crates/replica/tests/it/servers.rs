@@ -1,6 +1,6 @@
 //! Servers that are not what they say: a sync with one ends, loses nothing, and says what it can.
 
-use crdt::Fingerprint;
+use crdt::{Fingerprint, Message, Timestamp};
 use protocol::{
     ClientRequest, ClientResponse, EncryptRequest, Finding, PullResponse, PushRequest,
     PushResponse, ReconcileRequest, ReconcileResponse,
@@ -24,6 +24,10 @@ enum Lie {
     Withholds,
     /// What is pushed is acknowledged, and not kept.
     Forgets,
+    /// Each page has a message more, whose timestamp is none.
+    NoTimestamp,
+    /// So it is, with as many as fit.
+    NoTimestamps,
     /// The fingerprint is another one.
     Fingerprint,
     /// A comparison moves by one moment at a time.
@@ -68,9 +72,23 @@ impl Liar {
                 page.messages.retain(|message| message.timestamp != self.hidden);
                 page
             }
+            Lie::NoTimestamp => {
+                page.messages.insert(0, no_message());
+                page
+            }
+            Lie::NoTimestamps => {
+                let messages = (0..400).map(|_| no_message()).collect();
+                PullResponse { messages, cursor: cursor + 1, more: true, ..page }
+            }
             _ => page,
         }
     }
+}
+
+/// Of the year 10000.
+fn no_message() -> protocol::Message {
+    let content = vec![1, 2, 3].into();
+    protocol::Message { timestamp: vec![0xff; Timestamp::BYTES].into(), content }
 }
 
 impl Transport for Liar {
@@ -150,7 +168,7 @@ fn check_afterwards(ada: &Device, liar: Liar) {
 
 #[test]
 fn a_server_that_never_arrives_is_not_followed() {
-    for lie in [Lie::EmptyPages, Lie::SamePage] {
+    for lie in [Lie::EmptyPages, Lie::SamePage, Lie::NoTimestamps] {
         let (ada, mut liar) = device_and(lie);
         let error = ada.try_sync_with(&mut liar, false).unwrap_err();
         assert!(matches!(error, Error::Unreachable(_)), "{lie:?}: {error}");
@@ -179,6 +197,83 @@ fn what_a_server_withholds_loses_or_denies_is_said() {
         assert_eq!(report.equal, report.discrepancy.is_none(), "{lie:?}");
         check_afterwards(&ada, liar);
     }
+}
+
+#[test]
+fn what_has_no_timestamp_is_counted_and_stops_nothing() {
+    let (ada, mut liar) = device_and(Lie::NoTimestamp);
+    let report = ada.try_sync_with(&mut liar, false).unwrap();
+    assert!(report.equal && report.refused.unreadable > 0, "{report:?}");
+    check_afterwards(&ada, liar);
+}
+
+/// Some server had a message from the year 1970, and this one takes none; or it objects to one that
+/// a device made.
+#[test]
+fn what_a_server_calls_an_invalid_timestamp_is_set_aside_and_holds_up_nothing() {
+    let mut first = MemoryServer::default();
+    let mut ada = Device::tracked(SCHEMA, &mut first);
+    for id in 1..=40 {
+        ada.write(&format!("INSERT INTO item VALUES ({id}, 'a')")).unwrap();
+    }
+    ada.sync(&mut first);
+    let invalid = [first.messages[7].timestamp, first.messages[31].timestamp];
+    let zero = Message { timestamp: Timestamp::ZERO, content: first.messages[0].content.clone() };
+    first.messages.push(zero);
+    ada.sync(&mut first);
+
+    let mut second = MemoryServer { invalid: invalid.into(), ..MemoryServer::default() };
+    let mut ben = Device::tracked(SCHEMA, &mut second);
+    let report = ada.sync(&mut second);
+    assert!(report.equal && report.set_aside == 2, "{report:?}");
+    assert_eq!(second.messages.len(), 39);
+    ada.clock_ms += 5;
+    ada.write("INSERT INTO item VALUES (50, 'later')").unwrap();
+    ben.write("INSERT INTO item VALUES (51, 'theirs')").unwrap();
+    ben.sync(&mut second);
+    let requests = second.requests;
+    let report = ada.sync(&mut second);
+    assert!(report.equal && !report.repaired && report.set_aside == 2, "{report:?}");
+    assert_eq!(second.requests - requests, 2, "a pull and a push: nothing is tried again");
+    assert_eq!(
+        ada.texts("SELECT count(*) || ' rows' FROM item"),
+        ["42 rows"],
+        "what is set aside is shown here"
+    );
+    assert_eq!(ada.replica().status().unwrap().set_aside, 2);
+
+    // The server has another opinion, or another device's is stored: then it is as any other.
+    second.invalid.clear();
+    second
+        .messages
+        .push(first.messages.iter().find(|m| m.timestamp == invalid[0]).unwrap().clone());
+    let report = ada.sync(&mut second);
+    assert!(report.equal && report.set_aside == 1, "{report:?}");
+    // Another server is asked again.
+    let mut third = MemoryServer { number: 3, ..MemoryServer::default() };
+    let report = ada.sync(&mut third);
+    assert!(report.equal && report.set_aside == 0, "{report:?}");
+    assert_eq!(third.messages.len(), second.messages.len() + 1);
+}
+
+#[test]
+fn a_server_that_takes_no_timestamp_at_all_is_what_is_wrong() {
+    let mut server = MemoryServer::default();
+    let mut ada = Device::tracked(SCHEMA, &mut server);
+    ada.write(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1100)
+         INSERT INTO item SELECT i, 'a' FROM n",
+    )
+    .unwrap();
+    ada.sync(&mut server);
+    server.invalid = server.messages.iter().map(|message| message.timestamp).collect();
+    let mut other = MemoryServer { number: 2, invalid: server.invalid, ..MemoryServer::default() };
+    let error = ada.try_sync(&mut other, false).unwrap_err();
+    assert_eq!(error.code(), "invalid_timestamp");
+    assert_eq!(ada.replica().status().unwrap().set_aside, 1_000);
+    let mut third = MemoryServer { number: 3, ..MemoryServer::default() };
+    assert!(ada.sync(&mut third).equal);
+    assert_eq!(third.messages.len(), server.messages.len());
 }
 
 #[test]

@@ -30,8 +30,9 @@ refusals!(EncryptRefusals: BODY, TOKEN, [Behind, FormMismatch]);
 /// Turns the account to end-to-end encryption, or follows a device that has.
 ///
 /// The account gets an empty set of messages, and this device syncs with that from here on, from
-/// cursor 0. It has everything of the plain set, which takes no pushes any more; when every device
-/// has followed or is revoked, the plain messages are removed. Asking again changes nothing.
+/// cursor 0. The device that turns it has everything of the plain set, which takes no pushes any
+/// more; one that follows need not. When every device has followed or is revoked, the plain messages
+/// are removed. Asking again changes nothing.
 #[utoipa::path(
     post, path = "/v1/sync/encrypt", tag = "sync", operation_id = "encrypt",
     security(("token" = [])),
