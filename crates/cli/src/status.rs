@@ -3,25 +3,35 @@
 pub(crate) mod receipt;
 
 use clap::Args;
-use replica::{Error, Receipt, Status};
+use replica::{
+    Difference, DifferenceKind, Error, MissingConstraint, Receipt, Replica, Status, Verification,
+};
 use serde_json::json;
 
+use crate::clock::now_ms;
 use crate::key::TrackedFile;
-use crate::output::{Output, moment};
+use crate::output::{Output, Verdict, moment};
 
 /// Show how a tracked file stands: tables, unsent changes, what the server and other devices have.
 ///
 /// The server is asked for at most 2.5 seconds; if it does not answer, what the last sync saw is
 /// shown.
+///
+/// --verify compares every row of every table with what the changes say of it, and fails if rows
+/// differ. A program that wrote past Warren's triggers is found so; `warren sync --compare` sends
+/// what it wrote.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren status a.db\n  warren status a.db --offline\n  \
-                        warren status a.db --json")]
+                        warren status a.db --verify\n  warren status a.db --json")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) tracked: TrackedFile,
     /// Do not ask the server.
     #[arg(long)]
     offline: bool,
+    /// Compare every row with what the changes say of it.
+    #[arg(long)]
+    verify: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
@@ -48,7 +58,37 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         }
         Err(error) => return Err(error.into()),
     }
-    output.value(&value)
+    let verification = arguments.verify.then(|| verify(&replica, output)).transpose()?;
+    value["verification"] = verification.as_ref().map(Verification::to_json).into();
+    output.value(&value)?;
+    match verification {
+        Some(Verification { differing: 1.., .. }) => Err(Verdict(1).into()),
+        _ => Ok(()),
+    }
+}
+
+fn verify(replica: &Replica, output: Output) -> anyhow::Result<Verification> {
+    let spinner = output.spinner(format_args!("comparing"));
+    let verification =
+        replica.verify(now_ms(), |table| spinner.set_message(format!("comparing {table}")))?;
+    spinner.finish_and_clear();
+    let Verification { rows, differing, differences } = &verification;
+    output.line(format_args!("{rows} rows compared with the changes: {differing} differ"));
+    for Difference { table, key, kind, columns } in differences {
+        let how = match kind {
+            DifferenceKind::Unknown => "no change has made it".to_owned(),
+            DifferenceKind::Missing => "it is gone, and no change has deleted it".to_owned(),
+            DifferenceKind::Changed => format!("no change has written {}", columns.join(", ")),
+        };
+        output.line(format_args!("  {table} ({key}): {how}"));
+    }
+    if *differing > differences.len() as u64 {
+        output.line(format_args!("  … and {} more", differing - differences.len() as u64));
+    }
+    if *differing > 0 {
+        output.line(format_args!("`warren sync --compare` sends what the tables hold"));
+    }
+    Ok(verification)
 }
 
 pub(crate) fn describe(status: &Status, output: Output) {
@@ -105,6 +145,12 @@ pub(crate) fn describe(status: &Status, output: Output) {
     for unknown in &status.unknown {
         output.line(format_args!(
             "{unknown}: other devices have it, this file has not (`warren sync --adopt` creates it)"
+        ));
+    }
+    for MissingConstraint { table, constraint } in &status.missing_constraints {
+        output.line(format_args!(
+            "{table}: another device has {constraint}, this file has not: rows that are shown here may \
+             be held back there"
         ));
     }
 }

@@ -2,8 +2,9 @@
 //! own SQL; no statement ever comes from elsewhere.
 //!
 //! What SQLite has and this has not: expressions. A CHECK, a generated column, a computed default,
-//! an index with a condition stay where they are; [`Declaration::is_partial`] says that there are
-//! some.
+//! an index with a condition stay where they are; [`Declaration::left_out`] names them.
+
+use std::fmt;
 
 use crate::Value;
 use crate::message::{DecodeError, Reader, put_bytes, put_varint};
@@ -11,10 +12,6 @@ use crate::value::put_value;
 
 /// A table's declaration.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "SQLite's options, which do not depend on each other"
-)]
 pub struct Declaration {
     /// In the table's order, without generated ones.
     pub columns: Vec<ColumnDeclaration>,
@@ -26,23 +23,73 @@ pub struct Declaration {
     pub is_strict: bool,
     /// Whether the key is the table's own order (WITHOUT ROWID).
     pub is_without_rowid: bool,
-    /// Whether the device's table has more to it, which is an expression.
-    pub is_partial: bool,
     /// UNIQUE constraints and indexes, but for the primary key's.
     pub indexes: Vec<IndexDeclaration>,
     /// Foreign keys.
     pub references: Vec<Reference>,
-    /// What else the device's file has for the table: only its name is told.
+    /// What else the device's file has for the table.
     pub left_out: Vec<LeftOut>,
 }
 
-/// A trigger or a view: it stays with the file that has it, since it is SQL.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// What stays with the file that has it, since it is SQL: only its name is sent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeftOut {
-    /// A view that names the table; else a trigger of it.
-    pub is_view: bool,
-    /// Its name.
+    /// What it is.
+    pub kind: LeftOutKind,
+    /// Its name; the expression of a CHECK.
     pub name: String,
+}
+
+/// What a declaration leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOutKind {
+    /// A trigger of the table.
+    Trigger,
+    /// A view that names the table.
+    View,
+    /// A CHECK of the table or of a column.
+    Check,
+    /// A generated column.
+    GeneratedColumn,
+    /// A UNIQUE index with a condition, of expressions, or with a collation that is not SQLite's own.
+    UniqueIndex,
+}
+
+impl LeftOutKind {
+    const ALL: [(Self, &str); 5] = [
+        (Self::Trigger, "trigger"),
+        (Self::View, "view"),
+        (Self::Check, "check"),
+        (Self::GeneratedColumn, "generated_column"),
+        (Self::UniqueIndex, "unique_index"),
+    ];
+
+    /// As programs see it.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// Whether it says which rows a table can hold.
+    pub fn is_constraint(self) -> bool {
+        !matches!(self, Self::Trigger | Self::View)
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        one_of(&Self::ALL, reader)
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        match self.kind {
+            LeftOutKind::Trigger => write!(f, "trigger {name}"),
+            LeftOutKind::View => write!(f, "view {name}"),
+            LeftOutKind::Check => write!(f, "CHECK ({name})"),
+            LeftOutKind::GeneratedColumn => write!(f, "generated column {name}"),
+            LeftOutKind::UniqueIndex => write!(f, "UNIQUE index {name}"),
+        }
+    }
 }
 
 /// A column's declaration.
@@ -168,8 +215,7 @@ impl Action {
 const STRICT: u8 = 1;
 const WITHOUT_ROWID: u8 = 2;
 const AUTOINCREMENT: u8 = 4;
-const PARTIAL: u8 = 8;
-const LEFT_OUT: u8 = 16;
+const LEFT_OUT: u8 = 8;
 
 impl Declaration {
     pub(crate) fn put(&self, bytes: &mut Vec<u8>) {
@@ -177,7 +223,6 @@ impl Declaration {
             (self.is_strict, STRICT),
             (self.is_without_rowid, WITHOUT_ROWID),
             (self.is_autoincrement, AUTOINCREMENT),
-            (self.is_partial, PARTIAL),
             (!self.left_out.is_empty(), LEFT_OUT),
         ];
         bytes.push(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum());
@@ -201,7 +246,7 @@ impl Declaration {
         });
         if !self.left_out.is_empty() {
             put_list(bytes, &self.left_out, |bytes, left_out| {
-                bytes.push(left_out.is_view.into());
+                bytes.push(left_out.kind as u8);
                 put_bytes(bytes, left_out.name.as_bytes());
             });
         }
@@ -209,7 +254,7 @@ impl Declaration {
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let flags = reader.byte()?;
-        if flags > STRICT | WITHOUT_ROWID | AUTOINCREMENT | PARTIAL | LEFT_OUT {
+        if flags > STRICT | WITHOUT_ROWID | AUTOINCREMENT | LEFT_OUT {
             return Err(DecodeError::Malformed);
         }
         let columns = reader.list(ColumnDeclaration::read)?;
@@ -230,15 +275,15 @@ impl Declaration {
                 on_update: Action::read(reader)?,
             })
         };
-        let left_out =
-            |reader: &mut Reader<'_>| Ok(LeftOut { is_view: reader.bool()?, name: reader.text()? });
+        let left_out = |reader: &mut Reader<'_>| {
+            Ok(LeftOut { kind: LeftOutKind::read(reader)?, name: reader.text()? })
+        };
         let read = Self {
             columns,
             key: reader.list(place)?,
             is_strict: flags & STRICT != 0,
             is_without_rowid: flags & WITHOUT_ROWID != 0,
             is_autoincrement: flags & AUTOINCREMENT != 0,
-            is_partial: flags & PARTIAL != 0,
             indexes: reader.list(index)?,
             references: reader.list(reference)?,
             left_out: if flags & LEFT_OUT == 0 { Vec::new() } else { reader.list(left_out)? },

@@ -29,7 +29,7 @@ pub use cell::{ColumnId, Row};
 pub use clock::{Clock, DRIFT_MS_MAX};
 pub use declaration::{
     Action, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration, LeftOut,
-    Reference,
+    LeftOutKind, Reference,
 };
 pub use fingerprint::Fingerprint;
 pub use large::{Large, PART_BYTES, PartDigest, VALUE_BYTES_MAX, part_digest};

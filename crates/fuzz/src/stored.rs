@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use crdt::{
     Action, Cell, Change, Collation, ColumnDeclaration, Declaration, DefaultValue,
-    IndexDeclaration, Large, LeftOut, Node, Reference, SealKey, Timestamp, Value, sealed_with,
+    IndexDeclaration, Large, LeftOut, LeftOutKind, Node, Reference, SealKey, Timestamp, Value,
+    sealed_with,
 };
 use replica::Phrase;
 use zeroize::Zeroizing;
@@ -139,7 +140,7 @@ fn declaration() -> Declaration {
         key: vec![0],
         indexes: vec![index],
         references: vec![reference],
-        left_out: vec![LeftOut { is_view: true, name: "free".into() }],
+        left_out: vec![LeftOut { kind: LeftOutKind::View, name: "free".into() }],
         ..Declaration::default()
     }
 }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use crdt::{Declaration, LeftOut};
+use crdt::{ColumnDeclaration, Declaration, DefaultValue, LeftOut};
 use rusqlite::Connection;
 
 use crate::ddl;
@@ -28,7 +28,7 @@ pub(crate) struct Adopted {
     pub(crate) done: Vec<String>,
     /// What could not be.
     pub(crate) obstacles: Vec<Obstacle>,
-    /// Triggers and views of the tables that were created, which stay with the files that have them.
+    /// What the tables that were created lack, since it is SQL of the files that have it.
     pub(crate) left_out: BTreeSet<LeftOut>,
 }
 
@@ -146,7 +146,8 @@ fn create(db: &Connection, name: &str, wanted: &Declaration) -> Result<String> {
     }
     let declared = Declared::read(db, name)?.ok_or_else(|| refused("it was not created"))?;
     track::track(db, &declared)?;
-    let rest =
-        if wanted.is_partial { ", without its expressions (CHECK and the like)" } else { "" };
+    let is_computed = |column: &ColumnDeclaration| column.default == Some(DefaultValue::Computed);
+    let has_computed = wanted.columns.iter().any(is_computed);
+    let rest = if has_computed { ", without its computed defaults" } else { "" };
     Ok(format!("created table {name}{rest}"))
 }

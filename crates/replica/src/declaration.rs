@@ -4,14 +4,17 @@
 //! - The merged declarations of a table depend only on the set of messages: of those with one primary
 //!   key the newest one, and the columns that only older ones have, each as the newest of those says.
 
+use std::collections::BTreeMap;
+
 use crdt::{
     Action, Change, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration,
-    LeftOut, Reference, Timestamp, Value,
+    Node, Reference, Timestamp, Value,
 };
 use rusqlite::Connection;
 
 use crate::affinity::Affinity;
 use crate::error::Result;
+use crate::left_out;
 use crate::log::Log;
 use crate::state::{Names, RowId};
 use crate::table::{Declared, foreign_keys};
@@ -19,7 +22,7 @@ use crate::table::{Declared, foreign_keys};
 /// The declaration of a table of this file.
 pub(crate) fn read(db: &Connection, declared: &Declared) -> Result<Declaration> {
     let traits = Traits::read(db, &declared.name)?;
-    let (indexes, has_other_indexes) = indexes(db, declared)?;
+    let (indexes, other_indexes) = indexes(db, declared)?;
     let mut columns = Vec::with_capacity(declared.columns.len());
     for column in &declared.columns {
         columns.push(ColumnDeclaration {
@@ -30,8 +33,6 @@ pub(crate) fn read(db: &Connection, declared: &Declared) -> Result<Declaration> 
             default: column.default.as_deref().map(default),
         });
     }
-    let is_computed = |column: &ColumnDeclaration| column.default == Some(DefaultValue::Computed);
-    let has_computed = columns.iter().any(is_computed);
     // SQLite tells the last one first.
     let references = foreign_keys(db, &declared.name)?.into_iter().rev().map(|key| {
         let columns = key.columns.iter().filter_map(|name| place(declared, name)).collect();
@@ -50,50 +51,21 @@ pub(crate) fn read(db: &Connection, declared: &Declared) -> Result<Declaration> 
         is_autoincrement: traits.is_autoincrement,
         is_strict: traits.is_strict,
         is_without_rowid: traits.is_without_rowid,
-        is_partial: traits.has_expressions || has_other_indexes || has_computed,
         indexes,
         references: references.collect(),
-        left_out: left_out(db, &declared.name)?,
+        left_out: left_out::read(db, &declared.name, other_indexes)?,
     })
 }
-
-/// The table's triggers, and the views that name it, by their names.
-fn left_out(db: &Connection, table: &str) -> Result<Vec<LeftOut>> {
-    let sql = "SELECT type = 'view', name, tbl_name, sql FROM sqlite_schema
-               WHERE type IN ('trigger', 'view') AND sql IS NOT NULL
-                 AND name NOT LIKE 'warren\\_%' ESCAPE '\\' ORDER BY type, name LIMIT ?1";
-    let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query([LEFT_OUT_COUNT_MAX])?;
-    let mut left_out = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (is_view, name, of): (bool, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let sql: String = row.get(3)?;
-        let names_it = || names(&sql).iter().any(|name| name.eq_ignore_ascii_case(table));
-        if if is_view { names_it() } else { of.eq_ignore_ascii_case(table) } {
-            left_out.push(LeftOut { is_view, name });
-        }
-    }
-    Ok(left_out)
-}
-
-/// Triggers and views that are told of at most: below what a list of Format 2 may have.
-const LEFT_OUT_COUNT_MAX: u32 = 1_000;
 
 fn place(declared: &Declared, name: &str) -> Option<usize> {
     declared.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
 }
 
 /// What SQLite tells of a table as a whole, and not of its columns.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "SQLite's options, which do not depend on each other"
-)]
 struct Traits {
     is_autoincrement: bool,
     is_strict: bool,
     is_without_rowid: bool,
-    /// A CHECK, or a generated column.
-    has_expressions: bool,
 }
 
 impl Traits {
@@ -105,14 +77,7 @@ impl Traits {
         let sql: String = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
         let words = words(&sql);
         let has = |word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
-        let sql = "SELECT count(*) FROM pragma_table_xinfo(?1) WHERE hidden IN (2, 3)";
-        let generated: i64 = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
-        Ok(Self {
-            is_autoincrement: has("AUTOINCREMENT"),
-            is_strict,
-            is_without_rowid,
-            has_expressions: has("CHECK") || generated > 0,
-        })
+        Ok(Self { is_autoincrement: has("AUTOINCREMENT"), is_strict, is_without_rowid })
     }
 }
 
@@ -122,12 +87,6 @@ pub(crate) fn words(sql: &str) -> Vec<&str> {
     words
         .filter(|token| token.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$'))
         .collect()
-}
-
-/// What may be a table's name in a statement, without its quotes.
-fn names(sql: &str) -> Vec<&str> {
-    let quotes = ['"', '`', '[', ']', '\''];
-    tokens(sql).into_iter().map(|token| token.trim_matches(quotes)).collect()
 }
 
 /// Words, names in quotes, texts and comments.
@@ -200,26 +159,27 @@ fn quoted(text: &str) -> Option<Value> {
     inner('\'').or_else(|| inner('"')).or_else(hex)
 }
 
-/// The indexes over all rows and of columns as they are, but for the primary key's; and whether
-/// there are others.
-fn indexes(db: &Connection, declared: &Declared) -> Result<(Vec<IndexDeclaration>, bool)> {
+/// The indexes over all rows and of columns as they are, but for the primary key's; and the names of
+/// other UNIQUE ones.
+fn indexes(db: &Connection, declared: &Declared) -> Result<(Vec<IndexDeclaration>, Vec<String>)> {
     let sql = "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?1)
                WHERE origin <> 'pk' ORDER BY name";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query([&declared.name])?;
-    let (mut indexes, mut has_others) = (Vec::new(), false);
+    let (mut indexes, mut others) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
         let name: String = row.get(0)?;
         let columns = if row.get(3)? { None } else { index_columns(db, declared, &name)? };
+        let is_unique = row.get(1)?;
         let Some(columns) = columns else {
-            has_others = true;
+            others.extend(Some(name).filter(|_| is_unique));
             continue;
         };
         let is_constraint = row.get_ref(2)?.as_str().is_ok_and(|origin| origin == "u");
         let name = if is_constraint { String::new() } else { name };
-        indexes.push(IndexDeclaration { name, is_unique: row.get(1)?, columns });
+        indexes.push(IndexDeclaration { name, is_unique, columns });
     }
-    Ok((indexes, has_others))
+    Ok((indexes, others))
 }
 
 /// `None` if one is an expression, or compared as SQLite alone does not.
@@ -271,19 +231,33 @@ pub(crate) fn forget(db: &Connection, timestamp: Timestamp) -> Result<()> {
 
 /// The newest declaration of a table, if any is known.
 pub(crate) fn newest(log: &Log<'_>, table: i64) -> Result<Option<Declaration>> {
-    Ok(declarations(log, table, 1)?.pop())
+    Ok(declarations(log, table, 1)?.pop().map(|(_, declaration)| declaration))
+}
+
+/// The newest declaration of a table by each device.
+pub(crate) fn of_devices(log: &Log<'_>, table: i64) -> Result<BTreeMap<Node, Declaration>> {
+    let mut newest = BTreeMap::new();
+    for (timestamp, declaration) in declarations(log, table, DECLARATIONS_COUNT_MAX)? {
+        newest.entry(timestamp.node()).or_insert(declaration);
+    }
+    Ok(newest)
 }
 
 /// The newest declarations of a table, newest first.
-fn declarations(log: &Log<'_>, table: i64, count_max: u32) -> Result<Vec<Declaration>> {
+fn declarations(
+    log: &Log<'_>,
+    table: i64,
+    count_max: u32,
+) -> Result<Vec<(Timestamp, Declaration)>> {
     let sql = "SELECT timestamp FROM warren_declaration WHERE table_id = ?1
                ORDER BY timestamp DESC LIMIT ?2";
     let mut statement = log.db.prepare_cached(sql)?;
     let mut rows = statement.query((table, count_max))?;
     let mut declarations = Vec::new();
     while let Some(row) = rows.next()? {
-        if let Change::Schema { declaration, .. } = log.change(crate::log::timestamp(row, 0)?)? {
-            declarations.push(declaration);
+        let timestamp = crate::log::timestamp(row, 0)?;
+        if let Change::Schema { declaration, .. } = log.change(timestamp)? {
+            declarations.push((timestamp, declaration));
         }
     }
     Ok(declarations)
@@ -297,7 +271,7 @@ const ROWS_COUNT_MAX: u32 = 1_000;
 /// has: first the one that most of the known rows have, then the one that was declared last.
 pub(crate) fn merged(log: &Log<'_>, table: i64) -> Result<Vec<Declaration>> {
     let mut merged: Vec<Declaration> = Vec::new();
-    for declaration in declarations(log, table, DECLARATIONS_COUNT_MAX)? {
+    for (_, declaration) in declarations(log, table, DECLARATIONS_COUNT_MAX)? {
         let known = merged.iter_mut().find(|known| has_same_key(known, &declaration));
         match known {
             Some(newer) => add_columns(newer, declaration),
@@ -352,6 +326,8 @@ fn fits(declaration: &Declaration, key: &[Value]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crdt::{LeftOut, LeftOutKind};
+
     use super::*;
 
     fn read_from(sql: &str) -> Declaration {
@@ -386,7 +362,7 @@ mod tests {
         assert_eq!(defaults[..5], literals.map(DefaultValue::Literal));
         assert_eq!(defaults[5], DefaultValue::Timestamp);
         assert_eq!((&declaration.key[..], declaration.is_without_rowid), (&[1, 0][..], true));
-        assert!(!declaration.is_partial);
+        assert_eq!(declaration.left_out, []);
         let of = |name: &str, is_unique, columns: &[_]| IndexDeclaration {
             name: name.into(),
             is_unique,
@@ -406,27 +382,39 @@ mod tests {
 
     #[test]
     fn expressions_stay_where_they_are() {
-        for sql in [
-            "CREATE TABLE t (id PRIMARY KEY, a CHECK (a > 0))",
-            "CREATE TABLE t (id PRIMARY KEY, a AS (id + 1))",
-            "CREATE TABLE t (id PRIMARY KEY, a DEFAULT (random()))",
-            "CREATE TABLE t (id PRIMARY KEY, a); CREATE INDEX i ON t (lower(a))",
-            "CREATE TABLE t (id PRIMARY KEY, a); CREATE UNIQUE INDEX i ON t (a) WHERE a > 0",
+        let left_out = |kind, name: &str| LeftOut { kind, name: name.into() };
+        for (sql, expected) in [
+            (
+                "CREATE TABLE t (id PRIMARY KEY, a CHECK (a > 0))",
+                Some(left_out(LeftOutKind::Check, "a > 0")),
+            ),
+            (
+                "CREATE TABLE t (id PRIMARY KEY, a AS (id + 1))",
+                Some(left_out(LeftOutKind::GeneratedColumn, "a")),
+            ),
+            (
+                "CREATE TABLE t (id PRIMARY KEY, a); CREATE UNIQUE INDEX i ON t (a) WHERE a > 0",
+                Some(left_out(LeftOutKind::UniqueIndex, "i")),
+            ),
+            ("CREATE TABLE t (id PRIMARY KEY, a); CREATE INDEX i ON t (lower(a))", None),
         ] {
             let declaration = read_from(sql);
-            assert!(declaration.is_partial && declaration.indexes.is_empty(), "{sql}");
+            assert_eq!(declaration.left_out, Vec::from_iter(expected), "{sql}");
+            assert!(declaration.indexes.is_empty(), "{sql}");
         }
+        let computed = read_from("CREATE TABLE t (id PRIMARY KEY, a DEFAULT (random()))");
+        assert_eq!(computed.columns[1].default, Some(DefaultValue::Computed));
         let told = read_from(
             "CREATE TABLE t (id PRIMARY KEY); CREATE TABLE tt (id PRIMARY KEY);
              CREATE VIEW \"all\" AS SELECT * FROM \"T\"; CREATE VIEW other AS SELECT 1 FROM tt;
              CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; END;
              CREATE TRIGGER h AFTER INSERT ON tt BEGIN DELETE FROM t; END;",
         );
-        let left_out = |is_view, name: &str| LeftOut { is_view, name: name.into() };
-        assert_eq!(told.left_out, [left_out(false, "g"), left_out(true, "all")]);
+        let expected = [left_out(LeftOutKind::Trigger, "g"), left_out(LeftOutKind::View, "all")];
+        assert_eq!(told.left_out, expected);
         let named =
             r#"CREATE TABLE t (id PRIMARY KEY, "check" /* CHECK (1) */, b DEFAULT 'CHECK')"#;
-        assert!(!read_from(named).is_partial);
+        assert_eq!(read_from(named).left_out, []);
         assert!(
             read_from("CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT)").is_autoincrement
         );

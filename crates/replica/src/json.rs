@@ -14,7 +14,8 @@ use crate::obstacle::Obstacle;
 use crate::receipt::Receipt;
 use crate::renumber::Renumbered;
 use crate::report::{Discrepancy, Report};
-use crate::status::Status;
+use crate::status::{MissingConstraint, Status};
+use crate::verify::{Difference, Verification};
 
 impl Status {
     /// As in `warren status --json`.
@@ -24,6 +25,10 @@ impl Status {
             .exceptions
             .iter()
             .map(|e| json!({"table": e.table, "key": e.key, "kind": e.kind, "reason": e.reason}));
+        let missing = self.missing_constraints.iter().map(|missing| {
+            let MissingConstraint { table, constraint } = missing;
+            json!({"table": table, "kind": constraint.kind.name(), "name": constraint.name})
+        });
         json!({
             "node": self.node.to_string(),
             "tables": tables.collect::<Vec<_>>(),
@@ -39,6 +44,7 @@ impl Status {
             "exceptions": exceptions.collect::<Vec<_>>(),
             "obstacles": obstacles(&self.obstacles),
             "unknown": self.unknown,
+            "missing_constraints": missing.collect::<Vec<_>>(),
             "remote": self.remote.as_ref().map(|r| json!({
                 "server": r.server,
                 "login": r.login,
@@ -86,7 +92,9 @@ impl Report {
             "refused": {
                 "by_reason": self.refused.by_reason().into_iter().collect::<BTreeMap<_, _>>(),
                 "timestamps": self.refused.timestamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "in_all": self.refused_in_all,
             },
+            "unknown": self.unknown,
             "set_aside": self.set_aside,
             "erased": self.erased,
             "unerased": self.unerased,
@@ -100,6 +108,21 @@ impl Report {
             "renumbered": self.renumbered.iter().map(renumbered).collect::<Vec<_>>(),
             "joined": self.joined.iter().map(renumbered).collect::<Vec<_>>(),
             "clock_off_ms": self.clock_off_ms,
+        })
+    }
+}
+
+impl Verification {
+    /// As in `warren status --verify --json`, under `verification`.
+    pub fn to_json(&self) -> Value {
+        let one = |difference: &Difference| {
+            let Difference { table, key, kind, columns } = difference;
+            json!({"table": table, "key": key, "kind": kind.name(), "columns": columns})
+        };
+        json!({
+            "rows": self.rows,
+            "differing": self.differing,
+            "differences": self.differences.iter().map(one).collect::<Vec<_>>(),
         })
     }
 }

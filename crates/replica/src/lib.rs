@@ -49,6 +49,7 @@ mod http;
 mod identity;
 mod json;
 mod key;
+mod left_out;
 mod listening;
 mod log;
 mod merge;
@@ -80,6 +81,7 @@ mod trust;
 mod unique;
 mod unseen;
 mod value;
+mod verify;
 
 /// What a cell holds.
 pub use crdt::Value;
@@ -103,7 +105,7 @@ pub use receipt::Receipt;
 pub use renumber::Renumbered;
 pub use replica::Replica;
 pub use report::{Discrepancy, Refused, Report};
-pub use status::{Exception, Remote, Status, TableStatus};
+pub use status::{Exception, MissingConstraint, Remote, Status, TableStatus};
 pub use stream::PageDecoder;
 pub use sync::{Progress, SyncOptions};
 pub use track::Tracked;
@@ -112,3 +114,4 @@ pub use transport::{ANSWER_BYTES_MAX, AsyncPages, AsyncTransport, Pull};
 pub use transport::{PageStream, Transport};
 #[cfg(not(target_family = "wasm"))]
 pub use trust::TrustedRoots;
+pub use verify::{Difference, DifferenceKind, Verification};

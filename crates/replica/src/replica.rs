@@ -189,19 +189,30 @@ impl Replica {
         rules: Rules,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
-        let before = Rules::of(&self.db)?;
-        rules.replace(before, &self.db)?;
-        let result = self.in_transaction(work);
-        before.replace(rules, &self.db)?;
-        result
+        self.under(rules, |transaction| {
+            let result = work(&transaction)?;
+            transaction.commit()?;
+            Ok(result)
+        })
     }
 
-    fn in_transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    /// Runs `work` in a write transaction of which nothing stays.
+    pub(crate) fn undone<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.under(Rules::OWN, |transaction| work(&transaction))
+    }
+
+    fn under<T>(
+        &self,
+        rules: Rules,
+        work: impl FnOnce(rusqlite::Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let before = Rules::of(&self.db)?;
+        rules.replace(before, &self.db)?;
         let behavior = TransactionBehavior::Immediate;
-        let transaction = rusqlite::Transaction::new_unchecked(&self.db, behavior)?;
-        let result = work(&transaction)?;
-        transaction.commit()?;
-        Ok(result)
+        let transaction = rusqlite::Transaction::new_unchecked(&self.db, behavior);
+        let result = transaction.map_err(Error::from).and_then(work);
+        before.replace(rules, &self.db)?;
+        result
     }
 
     /// Runs `work` on one state of the file, whatever other programs write meanwhile.

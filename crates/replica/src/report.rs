@@ -37,6 +37,10 @@ pub struct Report {
     /// Messages of which something was erased here, and that the server has as they were:
     /// [`crate::ErasureTarget::Again`].
     pub unerased: u64,
+    /// Messages that the file keeps and does not show, of this sync and earlier ones.
+    pub refused_in_all: u64,
+    /// Columns and tables that other devices have and this file has not: what they hold waits.
+    pub unknown: Vec<String>,
     /// Why pages of the file may still hold what was erased, if that is so.
     pub unscrubbed: Option<String>,
     /// Edits that lost to others made without knowing of them, in rows where such edits met in this
@@ -48,8 +52,9 @@ pub struct Report {
     pub obstacles: Vec<Obstacle>,
     /// Tables and columns that were created.
     pub adopted: Vec<String>,
-    /// Triggers and views that other devices have for the tables that were created: `trigger NAME`,
-    /// `view NAME`. They are SQL, which no device takes from another.
+    /// What other devices have for the tables that were created, and no device takes from another,
+    /// since it is SQL: `trigger NAME`, `view NAME`, `CHECK (…)`, `generated column NAME`, `UNIQUE
+    /// index NAME`.
     pub left_out: Vec<String>,
     /// New rows of this device that got another key.
     pub renumbered: Vec<Renumbered>,

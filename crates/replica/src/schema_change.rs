@@ -41,6 +41,8 @@ pub(crate) fn follow_table(db: &Connection, table: &Table, at_ms: u64) -> Result
     if !added.is_empty() {
         add_columns(db, table, &added, at_ms)
     } else if !is_installed {
+        // Its constraints may be others now.
+        announce(db, table)?;
         capture::install(db, table)
     } else {
         Ok(())
@@ -113,8 +115,14 @@ fn add_columns(db: &Connection, table: &Table, added: &[DeclaredColumn], at_ms: 
             unsettle_rows_with(db, table, known)?;
         }
     }
-    db.execute("UPDATE warren_table SET announce = 1 WHERE id = ?1", [table.id])?;
+    announce(db, table)?;
     capture::install(db, &find(db, table.id)?)
+}
+
+/// The next sync sends the table's declaration, if it is another one.
+fn announce(db: &Connection, table: &Table) -> Result<()> {
+    db.execute("UPDATE warren_table SET announce = 1 WHERE id = ?1", [table.id])?;
+    Ok(())
 }
 
 /// A column that was known before, of this file's table or of what other devices sent.

@@ -1,9 +1,11 @@
 //! How a replica stands: what is tracked, how far it has synced, what is not shown as it is stored.
 
-use crdt::{Fingerprint, Node};
+use crdt::{Fingerprint, LeftOut, Node};
+use rusqlite::Connection;
 
 use crate::capture;
 use crate::error::{Error, Result};
+use crate::left_out;
 use crate::log;
 use crate::meta::{self, Key};
 use crate::obstacle::{self, Obstacle};
@@ -46,6 +48,18 @@ pub struct Status {
     pub obstacles: Vec<Obstacle>,
     /// Columns and tables that other devices have and this file has not.
     pub unknown: Vec<String>,
+    /// Constraints that other devices' tables have and this file's have not, so that rows may be
+    /// shown here that are held back there.
+    pub missing_constraints: Vec<MissingConstraint>,
+}
+
+/// A constraint that another device's table has and this file's has not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingConstraint {
+    /// The table.
+    pub table: String,
+    /// What it is.
+    pub constraint: LeftOut,
 }
 
 /// A tracked table.
@@ -98,15 +112,16 @@ impl Replica {
             Ok(db.query_row(sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
         };
         let mut tables = Vec::new();
-        for table in Table::all(db)? {
+        let tracked = Table::all(db)?;
+        for table in &tracked {
             // One that lost only a column can be counted.
             if Declared::read(db, &table.name)?.is_none()
-                && let Some(what) = schema_change::what_went_away(db, &table)?
+                && let Some(what) = schema_change::what_went_away(db, table)?
             {
-                return Err(Error::SchemaChanged { table: table.name, what });
+                return Err(Error::SchemaChanged { table: table.name.clone(), what });
             }
             let rows = count(&format!("SELECT count(*) FROM {}", quote(&table.name)))?;
-            tables.push(TableStatus { name: table.name, rows });
+            tables.push(TableStatus { name: table.name.clone(), rows });
         }
         Ok(Status {
             node: meta::node(db)?,
@@ -122,7 +137,8 @@ impl Replica {
             remote: self.remote()?,
             exceptions: self.exceptions()?,
             obstacles: obstacle::all(db)?,
-            unknown: self.unknown()?,
+            unknown: unknown(db)?,
+            missing_constraints: left_out::missing_constraints(db, &tracked)?,
         })
     }
 
@@ -160,14 +176,15 @@ impl Replica {
         }
         Ok(exceptions)
     }
+}
 
-    fn unknown(&self) -> Result<Vec<String>> {
-        let sql = "SELECT name FROM warren_table WHERE tracked = 0
-                   UNION ALL
-                   SELECT t.name || '.' || c.name FROM warren_column c JOIN warren_table t ON t.id = c.table_id
-                   WHERE t.tracked = 1 AND c.place IS NULL AND c.key_place IS NULL";
-        let mut statement = self.db.prepare(sql)?;
-        let names = statement.query_map([], |row| row.get(0))?;
-        Ok(names.collect::<rusqlite::Result<_>>()?)
-    }
+/// Columns and tables that other devices have and this file has not.
+pub(crate) fn unknown(db: &Connection) -> Result<Vec<String>> {
+    let sql = "SELECT name FROM warren_table WHERE tracked = 0
+               UNION ALL
+               SELECT t.name || '.' || c.name FROM warren_column c JOIN warren_table t ON t.id = c.table_id
+               WHERE t.tracked = 1 AND c.place IS NULL AND c.key_place IS NULL";
+    let mut statement = db.prepare(sql)?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    Ok(names.collect::<rusqlite::Result<_>>()?)
 }

@@ -254,11 +254,20 @@ export interface Progress {
 export interface SyncReport {
   readonly sent: number;
   readonly received: number;
-  /** Whether both sides hold the same set. */
+  /**
+   * Whether both sides hold the same set. What the tables do not show of it is counted in `held`,
+   * `refusedInAll`, `setAside` and `unknown`.
+   */
   readonly equal: boolean;
   readonly repaired: boolean;
   /** Messages that were received, are kept, and are not shown. */
   readonly refused: number;
+  /** So it is with this many that the file keeps, of this sync and earlier ones. */
+  readonly refusedInAll: number;
+  /** Messages that are not sent, since the server calls their timestamps invalid. */
+  readonly setAside: number;
+  /** Tables, and columns as `table.column`, that other devices have and this file has not. */
+  readonly unknown: readonly string[];
   /** Messages of which something was erased for good (`warren vault repair`), on any device. */
   readonly erased: number;
   /** Why pages of the file may hold what was erased, if that is so; the next sync tries again. */

@@ -48,21 +48,24 @@ interface ReportJson {
   readonly held: number;
   readonly renumbered: SyncReport["renumbered"];
   readonly joined: SyncReport["joined"];
-  readonly refused: { readonly by_reason: Readonly<Record<string, number>> };
-}
-
-export function toReport(json: string): SyncReport {
-  const { refused, ...report } = JSON.parse(json) as ReportJson;
-  const { unscrubbed, ...rest } = pick(report);
-  const count = Object.values(refused.by_reason).reduce((sum, of) => sum + of, 0);
-  return { ...rest, refused: count, ...(unscrubbed === null ? {} : { unscrubbed }) };
+  readonly set_aside: number;
+  readonly unknown: readonly string[];
+  readonly refused: {
+    readonly by_reason: Readonly<Record<string, number>>;
+    readonly in_all: number;
+  };
 }
 
 /** What a page is told; there is more in the JSON. */
-function pick(report: Omit<ReportJson, "refused">): Omit<ReportJson, "refused"> {
-  const { sent, received, equal, repaired, erased, unscrubbed, lost, held, renumbered, joined } =
-    report;
-  return { sent, received, equal, repaired, erased, unscrubbed, lost, held, renumbered, joined };
+export function toReport(json: string): SyncReport {
+  const report = JSON.parse(json) as ReportJson;
+  const { refused, set_aside: setAside, unscrubbed } = report;
+  const { sent, received, equal, repaired, erased, lost, held, renumbered, joined } = report;
+  const rows = { lost, held, renumbered, joined, unknown: report.unknown };
+  const { in_all: refusedInAll, by_reason: byReason } = refused;
+  const count = Object.values(byReason).reduce((sum, of) => sum + of, 0);
+  const messages = { sent, received, refused: count, refusedInAll, setAside, erased };
+  return { equal, repaired, ...messages, ...rows, ...(unscrubbed === null ? {} : { unscrubbed }) };
 }
 
 /** As in Format 3. */

@@ -104,6 +104,7 @@ mod tests {
             exceptions: Vec::new(),
             obstacles: Vec::new(),
             unknown: Vec::new(),
+            missing_constraints: Vec::new(),
         }
     }
 

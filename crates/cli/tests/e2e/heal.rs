@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use engine::{Encryption, Profile};
-use serde_json::Value;
+use serde_json::{Value, json as value};
 
 use crate::processes::{Server, json, sql, warren};
 use crate::support::{PASSWORD, Place, check_equal, check_report, track_all};
@@ -182,4 +182,38 @@ fn inspect_says_in_words_what_it_found() {
     it.in_vault("DELETE FROM node");
     let said = warren(&arguments).succeeded().stdout;
     assert!(said.contains("rebuilt: "), "{said}");
+}
+
+/// A program deletes what the triggers have noted.
+#[test]
+fn what_no_message_says_is_found_by_verify_and_sent_by_compare() {
+    let it = InStep::new();
+    let verify = ["status", &it.a, "--offline", "--verify", "--json"];
+    let verified = json(&verify[..4])["verification"].clone();
+    assert_eq!((&verified["differing"], &verified["differences"]), (&value!(0), &value!([])));
+    assert!(verified["rows"].as_u64() > Some(10_000), "{verified}");
+    sql(
+        &it.a,
+        "UPDATE Artist SET Name = 'unheard' WHERE ArtistId = 7;
+         DELETE FROM PlaylistTrack WHERE PlaylistId = 1 AND TrackId = 3402;
+         DELETE FROM warren_outbox",
+    );
+    let server = it.place.serve();
+    sync(&it.a, &server);
+    let found = warren(&verify);
+    assert_eq!(found.status.code(), Some(1), "{}", found.stdout);
+    let found: Value = serde_json::from_str(&found.stdout).unwrap();
+    let expected = value!([
+        {"table": "Artist", "key": "7", "kind": "changed", "columns": ["Name"]},
+        {"table": "PlaylistTrack", "key": "1, 3402", "kind": "missing", "columns": []},
+    ]);
+    assert_eq!(found["verification"]["differences"], expected);
+    let said = warren(&verify[..4]).stdout;
+    assert!(said.contains("  Artist (7): no change has written Name\n"), "{said}");
+    let report = json(&["sync", &it.a, "--compare", "--server", &server.address]);
+    assert_eq!(report["sent"], 2, "{report}");
+    sync(&it.b, &server);
+    assert_eq!(json(&verify[..4])["verification"]["differing"], 0);
+    server.stop();
+    it.check();
 }

@@ -195,6 +195,9 @@ fn a_row_that_is_held_back_is_joined_with_the_one_that_is_shown() {
     assert_ne!(sql(a, "PRAGMA foreign_key_check"), "", "the hidden tag is referred to");
     let held = json(&["conflicts", a])["held"][0].clone();
     let id = held["id"].as_str().unwrap();
+    let said = warren(&["sync", a]).succeeded().stdout;
+    let hidden = "both sides are equal (not shown: 1 row held back)";
+    assert!(said.contains(hidden), "{said}");
     let listed = warren(&["conflicts", a]).succeeded().stdout;
     assert!(listed.contains(&format!("--same {id}")), "{listed}");
     let refused = warren(&["conflicts", a, "--dismiss", id, "--json"]);

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Action, Collation, ColumnDeclaration, DefaultValue, IndexDeclaration, Node, Reference,
+    Action, Collation, ColumnDeclaration, DefaultValue, IndexDeclaration, LeftOutKind, Node,
+    Reference,
 };
 
 fn any_value() -> impl Strategy<Value = Value> + Clone {
@@ -69,13 +70,20 @@ fn any_declaration() -> impl Strategy<Value = Declaration> {
             on_update,
         },
     );
+    let left_out_kind = prop::sample::select(vec![
+        LeftOutKind::Trigger,
+        LeftOutKind::View,
+        LeftOutKind::Check,
+        LeftOutKind::GeneratedColumn,
+        LeftOutKind::UniqueIndex,
+    ]);
     (
         prop::collection::vec(column, 2..4),
         places(),
-        any::<[bool; 4]>(),
+        any::<[bool; 3]>(),
         prop::collection::vec(index, 0..3),
         prop::collection::vec(reference, 0..3),
-        prop::collection::vec((any::<bool>(), any::<String>()), 0..3),
+        prop::collection::vec((left_out_kind, any::<String>()), 0..3),
     )
         .prop_map(|(columns, key, flags, indexes, references, left_out)| Declaration {
             columns,
@@ -83,12 +91,11 @@ fn any_declaration() -> impl Strategy<Value = Declaration> {
             is_autoincrement: flags[0],
             is_strict: flags[1],
             is_without_rowid: flags[2],
-            is_partial: flags[3],
             indexes,
             references,
             left_out: left_out
                 .into_iter()
-                .map(|(is_view, name)| crate::LeftOut { is_view, name })
+                .map(|(kind, name)| crate::LeftOut { kind, name })
                 .collect(),
         })
 }

@@ -6,7 +6,7 @@ use crate::meta::{self, Key};
 use crate::table::Table;
 use crate::{
     adopt, conflicts, erasure, exception, form, log, merge, obstacle, renumber, schema_change,
-    settle, stamp,
+    settle, stamp, status,
 };
 
 impl Session<'_, '_> {
@@ -34,11 +34,7 @@ impl Session<'_, '_> {
             if adopting {
                 let adopted = adopt::adopt(db)?;
                 report.adopted.extend(adopted.done);
-                let kind = |is_view| if is_view { "view" } else { "trigger" };
-                let told = adopted.left_out.into_iter();
-                report
-                    .left_out
-                    .extend(told.map(|one| format!("{} {}", kind(one.is_view), one.name)));
+                report.left_out.extend(adopted.left_out.iter().map(ToString::to_string));
                 report.obstacles = adopted.obstacles;
                 schema_change::follow_schema(db, now.device_ms)?;
             }
@@ -60,6 +56,8 @@ impl Session<'_, '_> {
             }
             report.exceptions = exception::counts(db)?;
             report.set_aside = log::set_aside_count(db)?;
+            report.refused_in_all = log::refused_count(db)?;
+            report.unknown = status::unknown(db)?;
             report.unerased = erasure::unerased(db, report.equal)?;
             meta::set_number(db, Key::SyncedMs, now.device_ms)?;
             meta::set_number(db, Key::ServerCount, report.server_count)?;

@@ -237,3 +237,62 @@ fn a_clone_says_which_views_and_triggers_it_has_not() {
     assert_eq!(report.left_out, ["trigger note_log", "view open"], "each once");
     assert_eq!(clone.sync(&mut server).left_out, Vec::<String>::new(), "and once only");
 }
+
+#[test]
+fn a_clone_names_the_constraints_that_it_lacks() {
+    let schema = "
+        CREATE TABLE item (
+            id TEXT PRIMARY KEY, price INTEGER CHECK (price  >= 0), code TEXT,
+            net AS (price * 10 / 12), CHECK (length(code) < 9 /* the scanner's */));
+        CREATE UNIQUE INDEX one_code ON item (lower(code)) WHERE code <> '';
+        CREATE INDEX by_net ON item (price * 2)";
+    let missing = |device: &Device| -> Vec<String> {
+        let missing = device.replica().status().unwrap().missing_constraints;
+        missing.iter().map(|one| format!("{}: {}", one.table, one.constraint)).collect()
+    };
+    let mut server = MemoryServer::default();
+    let original = Device::tracked(schema, &mut server);
+    original.sync(&mut server);
+    let mut clone = fresh_clone(&mut server);
+    let names = [
+        "CHECK (price >= 0)",
+        "CHECK (length(code) < 9)",
+        "generated column net",
+        "UNIQUE index one_code",
+    ];
+    let mut adopted = clone.sync(&mut server).left_out;
+    adopted.sort_unstable();
+    let mut expected = names.map(str::to_owned);
+    expected.sort_unstable();
+    assert_eq!(adopted, expected);
+    assert_eq!(missing(&clone), names.map(|name| format!("item: {name}")));
+    assert_eq!(missing(&original), Vec::<String>::new());
+
+    // What is shown differs, and both say so.
+    clone.write("INSERT INTO item VALUES ('a', -1, '')").unwrap();
+    clone.sync(&mut server);
+    let report = original.sync(&mut server);
+    assert_eq!((report.equal, report.held()), (true, 1));
+    assert_ne!(original.dump(), clone.dump());
+
+    // Its own program adds one of them.
+    clone.app.execute_batch("CREATE UNIQUE INDEX one_code ON item (lower(code))").unwrap();
+    assert_eq!(missing(&clone).len(), 3);
+    clone.sync(&mut server);
+    original.sync(&mut server);
+    assert_eq!((missing(&clone).len(), missing(&original).len()), (3, 0));
+    // A migration of the original's drops the rest.
+    original
+        .app
+        .execute_batch(
+            "BEGIN; CREATE TABLE new (id TEXT PRIMARY KEY, price INTEGER, code TEXT);
+             INSERT INTO new SELECT id, price, code FROM item; DROP TABLE item;
+             ALTER TABLE new RENAME TO item; COMMIT",
+        )
+        .unwrap();
+    original.sync(&mut server);
+    clone.sync(&mut server);
+    assert_eq!(missing(&clone), Vec::<String>::new());
+    assert_eq!(missing(&original), ["item: UNIQUE index one_code"]);
+    assert_eq!(original.dump(), clone.dump());
+}

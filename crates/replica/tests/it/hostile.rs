@@ -10,7 +10,7 @@ use std::fs;
 use bytes::Bytes;
 use crdt::{
     Action, Cell, Change, Collation, ColumnDeclaration, Declaration, DefaultValue,
-    IndexDeclaration, Large, LeftOut, Message, Node, Reference, Timestamp, Value,
+    IndexDeclaration, Large, LeftOut, LeftOutKind, Message, Node, Reference, Timestamp, Value,
 };
 use serde_json::json;
 
@@ -210,7 +210,7 @@ impl Dice {
         });
         let references = references.collect();
         let left_out = (0..self.roll(3))
-            .map(|_| LeftOut { is_view: self.roll(2) == 0, name: self.piece() })
+            .map(|_| LeftOut { kind: self.left_out_kind(), name: self.piece() })
             .collect();
         Declaration {
             columns,
@@ -218,11 +218,15 @@ impl Dice {
             is_autoincrement: self.roll(4) == 0,
             is_strict: self.roll(4) == 0,
             is_without_rowid: self.roll(4) == 0,
-            is_partial: false,
             left_out,
             indexes,
             references,
         }
+    }
+
+    fn left_out_kind(&mut self) -> LeftOutKind {
+        let kinds = [LeftOutKind::Trigger, LeftOutKind::View, LeftOutKind::Check];
+        kinds[self.roll(kinds.len())]
     }
 
     fn value(&mut self) -> Value {

@@ -34,3 +34,4 @@ mod support;
 mod tracking;
 mod turning;
 mod values;
+mod verification;

@@ -1,0 +1,173 @@
+//! What a sync did, in words.
+
+use std::path::Path;
+
+use replica::{Discrepancy, Obstacle, Refused, Renumbered, Report};
+
+use crate::output::Output;
+
+pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
+    let Report { sent, received, server_count, .. } = report;
+    let sets = if report.equal {
+        format!("both sides are equal{}", exceptions(report))
+    } else {
+        "which is not what is here".to_owned()
+    };
+    output.line(format_args!(
+        "{}: sent {sent}, received {received}; the server holds {server_count} changes, {sets}",
+        path.display()
+    ));
+    for adopted in &report.adopted {
+        output.line(format_args!("  {adopted}"));
+    }
+    if !report.left_out.is_empty() {
+        output.line(format_args!(
+            "  not taken over, since they are SQL of another device: {}",
+            report.left_out.join(", ")
+        ));
+    }
+    describe_moved(report, output);
+    if report.became_device {
+        output.line(format_args!("  this file is a copy: it is a device of its own from here on"));
+    }
+    if report.repaired && report.erased == 0 {
+        output.line(format_args!(
+            "  the server had lost or gained something: both sides were compared"
+        ));
+    }
+    match report.discrepancy {
+        None => {}
+        Some(Discrepancy::Withheld(count)) => output.line(format_args!(
+            "  the server says that it holds {count} changes that it does not send"
+        )),
+        Some(Discrepancy::Lost(count)) => output
+            .line(format_args!("  the server does not hold {count} changes that it has taken")),
+        Some(Discrepancy::Other) => output.line(format_args!(
+            "  the server holds as many changes, and says that they are others"
+        )),
+    }
+    if report.lost > 0 {
+        output.line(format_args!(
+            "  {} edits lost to others made without knowing of them: `warren conflicts {}` lists them \
+             and gets them back",
+            report.lost,
+            path.display()
+        ));
+    }
+    describe_erased(path, report, output);
+    describe_refused(&report.refused, output);
+    if report.set_aside > 0 {
+        let count = report.set_aside;
+        output.line(format_args!(
+            "  set aside: {count} changes, of which the server says that their timestamps are invalid"
+        ));
+    }
+    describe_held(report, output);
+    if report.clock_off_ms != 0 {
+        let (seconds, side) = (report.clock_off_ms.abs() / 1000, report.clock_off_ms > 0);
+        let side = if side { "behind" } else { "ahead" };
+        output.line(format_args!(
+            "  this device's clock is {seconds} s {side}: changes were stamped with the server's"
+        ));
+    }
+}
+
+fn describe_moved(report: &Report, output: Output) {
+    for Renumbered { table, from, to } in &report.renumbered {
+        output.line(format_args!(
+            "  {table}: row {from} of this device is row {to} now: the key {from} is another row's"
+        ));
+    }
+    for Renumbered { table, from, to } in &report.joined {
+        output.line(format_args!(
+            "  {table}: row {from} of this device is row {to} now, which another device had made with \
+             the same values"
+        ));
+    }
+}
+
+/// In brackets, what is equal and not shown here, and what is here and not sent.
+fn exceptions(report: &Report) -> String {
+    let missing = report.exceptions.get("missing").copied().unwrap_or(0);
+    let mut hidden = Vec::from_iter(counted(report.held(), "row", "held back"));
+    hidden.extend(counted(missing, "row", "deleted and still referred to"));
+    hidden.extend(counted(report.refused_in_all, "change", "that cannot be applied"));
+    if !report.unknown.is_empty() {
+        let more = report.unknown.len().saturating_sub(UNKNOWN_COUNT_MAX);
+        let mut names: Vec<_> = report.unknown.iter().take(UNKNOWN_COUNT_MAX).cloned().collect();
+        names.extend((more > 0).then(|| format!("{more} more")));
+        hidden.push(format!("{}, which this file lacks", names.join(", ")));
+    }
+    let hidden = (!hidden.is_empty()).then(|| format!("not shown: {}", hidden.join("; ")));
+    let unsent = counted(report.set_aside, "change", "set aside");
+    let unsent = unsent.map(|unsent| format!("not sent: {unsent}"));
+    let parts: Vec<_> = hidden.into_iter().chain(unsent).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+}
+
+/// Nothing if there are none.
+fn counted(count: u64, noun: &str, rest: &str) -> Option<String> {
+    let plural = if count == 1 { "" } else { "s" };
+    (count > 0).then(|| format!("{count} {noun}{plural} {rest}"))
+}
+
+/// Tables and columns that are named in one line.
+const UNKNOWN_COUNT_MAX: usize = 5;
+
+fn describe_erased(path: &Path, report: &Report, output: Output) {
+    let path = path.display();
+    if report.erased > 0 {
+        output.line(format_args!(
+            "  data of {} changes was erased for good, from this file, too",
+            report.erased
+        ));
+    }
+    if report.unerased > 0 {
+        output.line(format_args!(
+            "  data of {} changes that was erased is back on the server: `warren vault repair \
+             {path} --again` erases it again",
+            report.unerased
+        ));
+    }
+    if let Some(why) = &report.unscrubbed {
+        output.line(format_args!("  pages of this file may still hold erased data: {why}"));
+    }
+}
+
+fn describe_held(report: &Report, output: Output) {
+    for (&kind, count) in report.exceptions.iter().filter(|(_, count)| **count > 0) {
+        let words = match kind {
+            "kept" => "are deleted, and shown because other rows refer to them",
+            "missing" => "are deleted and not shown, though other rows refer to them",
+            "displaced" => "wait for a row that has the same unique value and a newer change",
+            "incomplete" => "wait for a part of a large value that has not arrived",
+            "key" => {
+                "have a key that does not fit their table: another device declares it otherwise"
+            }
+            _ => "are refused by their table",
+        };
+        let command =
+            if matches!(kind, "kept" | "missing") { "warren status" } else { "warren conflicts" };
+        output.line(format_args!("  {count} rows {words} (`{command}` lists them)"));
+    }
+    for Obstacle { table, why, .. } in &report.obstacles {
+        output.line(format_args!("  table {table}: {why}"));
+    }
+}
+
+fn describe_refused(refused: &Refused, output: Output) {
+    let words = |reason| match reason {
+        "unreadable" => "cannot be read: if a later version made them, update Warren",
+        "plain" => "are not encrypted, so anybody could have made them",
+        "wrong_key" => "were encrypted with a recovery phrase that is not this account's",
+        "truncated" => "lost their end",
+        "replayed" => "have the content of another change",
+        _ => "were changed by somebody who has no recovery phrase",
+    };
+    for (reason, count) in refused.by_reason().into_iter().filter(|(_, count)| *count > 0) {
+        output.line(format_args!("  not applied: {count} changes {}", words(reason)));
+    }
+    for timestamp in &refused.timestamps {
+        output.line(format_args!("    {timestamp}"));
+    }
+}
