@@ -23,9 +23,8 @@ def faults(shop):
     for pitch in shop.pitches():
         if pitch.note != f"note of {pitch.words}":
             yield f"{pitch.words}: {pitch.note}"
-        # Of two rows of one name, one is held back, and what refers to it refers to no row.
-        genre = names.get(pitch.genre_id)
-        if genre and not pitch.words.startswith(f"{genre} "):
+        genre = names.get(pitch.genre_id, "of no genre")
+        if not pitch.words.startswith(f"{genre} "):
             yield f"{pitch.words} is {genre}"
 
 

@@ -271,10 +271,7 @@ fn a_row_that_a_copied_file_has_too_stays_one() {
     let mut server = MemoryServer::default();
     let [mut original, mut other] = [0, 1].map(|_| Device::tracked(PLAIN, &mut server));
     original.write("INSERT INTO t (v) VALUES ('before the copy')").unwrap();
-    // Stamped, and not sent.
-    server.lose_answer = Some(server.requests + 2);
-    original.try_sync(&mut server, false).unwrap_err();
-    server.messages.clear();
+    push_is_lost(&original, &mut server);
     original.write("INSERT INTO t (v) VALUES ('not even stamped')").unwrap();
     let path = original.path.with_file_name("copy.db");
     std::fs::copy(&original.path, &path).unwrap();
@@ -296,6 +293,38 @@ fn a_row_that_a_copied_file_has_too_stays_one() {
             assert!(rows.iter().any(|found| found == v), "{v}: {rows:?}");
         }
     }
+}
+
+/// The server has the row from the copy, so its key is no longer one that this file gave alone.
+#[test]
+fn a_row_that_a_copied_file_has_sent_is_not_renumbered_when_another_device_edits_it() {
+    let mut server = MemoryServer::default();
+    let [mut original, mut other] = [0, 1].map(|_| Device::tracked(PLAIN, &mut server));
+    original.write("INSERT INTO t (v) VALUES ('before the copy')").unwrap();
+    push_is_lost(&original, &mut server);
+    let path = original.path.with_file_name("copy.db");
+    std::fs::copy(&original.path, &path).unwrap();
+    let copy = Device::open(&path);
+    for device in [&copy, &other] {
+        device.sync(&mut server);
+    }
+    push_is_lost(&original, &mut server);
+    other.clock_ms += 5;
+    other.write("UPDATE t SET v = 'edited' WHERE v = 'before the copy'").unwrap();
+    other.sync(&mut server);
+    assert_eq!(original.sync(&mut server).renumbered, []);
+    for device in [&copy, &other, &original] {
+        device.sync(&mut server);
+        assert_eq!(device.texts("SELECT id || v FROM t"), ["1edited"]);
+    }
+}
+
+/// What the device sends is stamped, and the server has none of it.
+fn push_is_lost(device: &Device, server: &mut MemoryServer) {
+    let before = server.messages.len();
+    server.lose_answer = Some(server.requests + 2);
+    device.try_sync(server, false).unwrap_err();
+    server.messages.truncate(before);
 }
 
 #[derive(Clone, Debug)]

@@ -3,6 +3,8 @@
 
 use proptest::prelude::*;
 
+use replica::JoinedRow;
+
 use crate::support::{Device, MemoryServer, meet};
 
 /// As Django declares it.
@@ -282,6 +284,108 @@ fn a_row_that_follows_and_collides_is_held_back_and_said() {
     pair[1].clock_ms += 60_000;
     meet_and_agree(&pair, &mut server);
     assert_eq!(meaning(&pair), ["p is urgent"]);
+}
+
+/// Two devices that have made the row of `tag`, red and blue, that this schema asks for, and what the
+/// device's own statements say next to it. One tag is held back.
+fn two_tags_and(schema: &str, statements: &str, server: &mut MemoryServer) -> [Device; 2] {
+    let tag = "CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, color TEXT)";
+    let mut pair = [(); 2].map(|()| Device::tracked(&format!("{tag}; {schema}"), server));
+    for (device, color) in pair.iter_mut().zip(["red", "blue"]) {
+        let tag = format!("INSERT INTO tag (name, color) VALUES ('urgent', '{color}')");
+        device.write(&format!("{tag}; {}", statements.replace("COLOR", color))).unwrap();
+    }
+    meet_and_agree_but_held(&pair, server);
+    pair
+}
+
+fn join_the_tag(device: &mut Device) -> JoinedRow {
+    let held = device.replica().held_rows().unwrap();
+    let tag = held.iter().find(|row| row.table == "tag").unwrap();
+    let joined = device.replica().join(&tag.id, device.clock_ms + 5_000).unwrap();
+    device.clock_ms += 10_000;
+    joined
+}
+
+#[test]
+fn a_row_whose_key_refers_to_the_joined_row_twice_follows_as_a_whole() {
+    let mut server = MemoryServer::default();
+    let schema = "CREATE TABLE pair (a INTEGER REFERENCES tag, b INTEGER REFERENCES tag, note TEXT,
+                      PRIMARY KEY (a, b))";
+    let statements = "INSERT INTO pair SELECT id, id, 'COLOR' FROM tag WHERE color = 'COLOR'";
+    let mut pair = two_tags_and(schema, statements, &mut server);
+    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    let same_as = held.same_as.clone().unwrap();
+    // The rows of both would get one key.
+    let refused = pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap_err();
+    assert_eq!(refused.code(), "constraint");
+    pair[0].write(&format!("DELETE FROM pair WHERE a = {same_as}")).unwrap();
+    assert_eq!(join_the_tag(&mut pair[0]).into, same_as);
+    meet_and_agree(&pair, &mut server);
+    assert_eq!(pair[1].violations(), 0);
+    assert_eq!(pair[1].texts("SELECT a || b FROM pair"), [format!("{same_as}{same_as}")]);
+}
+
+#[test]
+fn a_row_that_is_held_back_itself_follows_too() {
+    let mut server = MemoryServer::default();
+    let schema = "CREATE TABLE price (id INTEGER PRIMARY KEY, code TEXT UNIQUE, note TEXT,
+                      tag_id INTEGER REFERENCES tag)";
+    let statements = "INSERT INTO price (code, note, tag_id)
+                      SELECT 'x', 'of COLOR', id FROM tag WHERE color = 'COLOR'";
+    let mut pair = two_tags_and(schema, statements, &mut server);
+    assert_eq!(pair[0].replica().held_rows().unwrap().len(), 2);
+    assert_eq!(join_the_tag(&mut pair[0]).followed, 1);
+    meet_and_agree(&pair, &mut server);
+    let [price] = &pair[1].replica().held_rows().unwrap()[..] else { panic!("one is held") };
+    pair[1].replica().give(&price.id, "code", "y", pair[1].clock_ms + 15_000).unwrap();
+    pair[1].clock_ms += 20_000;
+    meet_and_agree(&pair, &mut server);
+    for device in &pair {
+        assert_eq!(device.violations(), 0);
+        let tags = "SELECT note || ' ' || name FROM price JOIN tag ON tag.id = tag_id ORDER BY 1";
+        assert_eq!(device.texts(tags), ["of blue urgent", "of red urgent"]);
+    }
+}
+
+#[test]
+fn a_table_that_does_not_sync_follows_a_join() {
+    let mut server = MemoryServer::default();
+    let mut pair = two_tags_and("SELECT 1", "SELECT 1", &mut server);
+    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    let own = format!(
+        "PRAGMA foreign_keys = OFF; CREATE TABLE own (tag_id INTEGER REFERENCES tag);
+         INSERT INTO own VALUES ({})",
+        held.key
+    );
+    pair[0].app.execute_batch(&own).unwrap();
+    assert_eq!(pair[0].violations(), 1);
+    join_the_tag(&mut pair[0]);
+    assert_eq!(pair[0].violations(), 0);
+    assert_eq!(Some(pair[0].texts("SELECT tag_id || '' FROM own").remove(0)), held.same_as);
+}
+
+/// Deleted on one device and referred to on another, while its name went to a new row.
+#[test]
+fn a_deleted_row_that_others_refer_to_is_shown_with_another_value() {
+    let mut server = MemoryServer::default();
+    let schema = "CREATE TABLE item (id TEXT PRIMARY KEY, tag_id INTEGER REFERENCES tag)";
+    let mut pair = two_tags_and(schema, "DELETE FROM tag", &mut server);
+    pair[0].write("INSERT INTO tag VALUES (7, 'urgent', 'grey')").unwrap();
+    meet_and_agree(&pair, &mut server);
+    pair[0].write("DELETE FROM tag; INSERT INTO tag VALUES (8, 'urgent', 'pink')").unwrap();
+    pair[1].write("INSERT INTO item VALUES ('late', 7)").unwrap();
+    meet_and_agree_but_held(&pair, &mut server);
+    let [missing] = &pair[1].replica().held_rows().unwrap()[..] else { panic!("one is missing") };
+    assert_eq!((missing.kind, &*missing.key), ("missing", "7"));
+    pair[1].replica().give(&missing.id, "name", "was urgent", pair[1].clock_ms + 5_000).unwrap();
+    pair[1].clock_ms += 10_000;
+    meet_and_agree(&pair, &mut server);
+    for device in &pair {
+        assert_eq!(device.violations(), 0);
+        let tags = device.texts("SELECT id || name FROM tag ORDER BY id");
+        assert_eq!(tags, ["7was urgent", "8urgent"]);
+    }
 }
 
 const WORDS: [&str; 3] = ["urgent", "later", "done"];
