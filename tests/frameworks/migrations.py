@@ -27,6 +27,20 @@ def django(file):
         editor.add_index(Book, models.Index(fields=["title"], name="by_title"))
 
 
+def django_default(file):
+    """The default is in every row and in no declaration."""
+    import django_app
+
+    django_app.open_shop(file, make=False)
+    from django.db import connection, models
+    from django_shop.models import Book
+
+    with connection.schema_editor() as editor:
+        stars = models.PositiveIntegerField(default=3)
+        stars.set_attributes_from_name("stars")
+        editor.add_field(Book, stars)
+
+
 def alembic(file):
     import sqlalchemy
     from alembic.migration import MigrationContext
@@ -68,5 +82,6 @@ def rails(file):
 
 
 tool, file = sys.argv[1:]
-{"django": django, "alembic": alembic, "rails": rails}[tool](file)
+tools = {"django": django, "django_default": django_default, "alembic": alembic, "rails": rails}
+tools[tool](file)
 print("null")

@@ -163,6 +163,26 @@ pub(crate) fn outbox_places(table: &Table) -> String {
     places.join(",")
 }
 
+/// Notes a change of a row as a trigger would, at this time (milliseconds since 1970).
+pub(crate) fn add_note(
+    db: &Connection,
+    table: &Table,
+    key: &[Value],
+    changed: &str,
+    at_ms: u64,
+) -> Result<()> {
+    let values: Vec<_> = (1..=key.len()).map(|place| format!("?{place}")).collect();
+    let sql = format!(
+        "INSERT INTO warren_outbox (at, table_id, changed, {})
+         VALUES ({at_ms}, {}, '{changed}', {})",
+        outbox_places(table),
+        table.id,
+        values.join(", ")
+    );
+    db.prepare_cached(&sql)?.execute(params_from_iter(key.iter().map(Bound)))?;
+    Ok(())
+}
+
 /// The outbox has a column for each column of the widest key.
 fn widen_outbox(db: &Connection, key_length: usize) -> Result<()> {
     let sql = "SELECT count(*) FROM pragma_table_info('warren_outbox') WHERE name LIKE 'k%'";

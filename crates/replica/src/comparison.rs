@@ -3,14 +3,15 @@
 //!
 //! # Invariants
 //! - A row that waits to be shown stands in the table as it was before, or not at all. What a message
-//!   says of a cell, or the column's default, is no edit of it then, and such a row was not deleted.
+//!   says of a cell, the column's default, or what a migration wrote to every row is no edit of it
+//!   then, and such a row was not deleted.
 //! - A deleted row that is visible because others refer to it is no new row.
 //! - A cell that nobody has written holds its column's default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crdt::{Change, Row, Value};
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::Connection;
 
 use crate::capture::{self, NEXT};
 use crate::error::Result;
@@ -19,7 +20,6 @@ use crate::log::Log;
 use crate::state::{self, Names, RowId};
 use crate::table::{Column, Declared, Table, quote};
 use crate::track::for_each_row;
-use crate::value::Bound;
 use crate::{parts, show};
 
 /// Notes what differs in a table of which nothing went away, with this time (milliseconds since 1970).
@@ -94,7 +94,12 @@ impl Comparison<'_> {
         let is_default = |place: usize| at_default[place] == Value::Integer(1);
         let differing = self.differing(&row, values, is_default)?;
         if waits {
-            let cells = differing.into_iter().filter(|place| !is_default(*place));
+            let is_fill = |place: usize| {
+                let fill = self.table.columns[place].fill.as_ref();
+                fill.is_some_and(|fill| parts::is_same(&values[place], fill))
+            };
+            let cells = differing.into_iter();
+            let cells = cells.filter(|place| !is_default(*place) && !is_fill(*place));
             let cells: Vec<_> = cells.map(|place| (place, values[place].clone())).collect();
             if !cells.is_empty() {
                 self.doubtful.insert(id.key, Doubtful { key, cells });
@@ -183,16 +188,6 @@ impl Comparison<'_> {
     }
 
     fn note(&self, key: &[Value], changed: &str) -> Result<()> {
-        let values: Vec<_> = (1..=key.len()).map(|place| format!("?{place}")).collect();
-        let sql = format!(
-            "INSERT INTO warren_outbox (at, table_id, changed, {})
-             VALUES ({}, {}, '{changed}', {})",
-            capture::outbox_places(self.table),
-            self.at_ms,
-            self.table.id,
-            values.join(", ")
-        );
-        self.db.prepare_cached(&sql)?.execute(params_from_iter(key.iter().map(Bound)))?;
-        Ok(())
+        capture::add_note(self.db, self.table, key, changed, self.at_ms)
     }
 }

@@ -8,7 +8,7 @@ use crdt::{LeftOut, LeftOutKind};
 use rusqlite::Connection;
 
 use crate::declaration::{self, tokens};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::Log;
 use crate::meta;
 use crate::status::MissingConstraint;
@@ -47,7 +47,11 @@ pub(crate) fn missing_constraints(
         let folded = |one: &LeftOut| (one.kind, one.name.to_lowercase());
         let own = declaration::read(db, &declared)?.left_out;
         let mut known: BTreeSet<_> = own.iter().map(folded).collect();
-        let mut others = declaration::of_devices(&log, table.id)?;
+        let mut others = match declaration::of_devices(&log, table.id) {
+            // What the log lacks, the next sync brings.
+            Err(Error::Damaged { .. }) => continue,
+            others => others?,
+        };
         others.remove(&own_node);
         let theirs = others.into_values().flat_map(|declaration| declaration.left_out);
         for one in theirs.filter(|one| one.kind.is_constraint()) {

@@ -25,6 +25,7 @@
 // Links SQLite3 Multiple Ciphers under rusqlite.
 use sqlite3mc_sys as _;
 
+mod added_columns;
 mod adopt;
 mod affinity;
 mod candidates;

@@ -59,7 +59,9 @@ const MERGED: i64 = 1;
 /// It is no change here, and never shown.
 const REFUSED: i64 = 2;
 
-/// `warren_message.sent`: the server calls its timestamp invalid.
+/// `warren_message.sent`: the server lacks it.
+const UNSENT: i64 = 0;
+/// The server calls its timestamp invalid. 1: it has it.
 const SET_ASIDE: i64 = 2;
 
 /// The log, opened for changes: what goes through it is sealed and opened as the file's phrase

@@ -14,6 +14,7 @@ CREATE TABLE warren_column (
     name TEXT NOT NULL COLLATE NOCASE,
     place INTEGER,     -- among the captured columns; NULL: not in this file's table
     key_place INTEGER, -- in the primary key
+    fill,              -- what a migration has written to every row; NULL: nothing
     UNIQUE (table_id, name)
 );
 
@@ -29,7 +30,7 @@ CREATE TABLE warren_outbox (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,       -- SQLite's clock, milliseconds since 1970
     table_id INTEGER NOT NULL,
-    changed TEXT NOT NULL,     -- '*' all, '-' gone, '?' look, '+' a key, or a 0 or 1 per captured column
+    changed TEXT NOT NULL,     -- '*' all, '-' gone, '?' look, '+' a key, or per captured column 0, 1, or 2: written, and not seen before
     k1
 );
 

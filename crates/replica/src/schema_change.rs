@@ -9,14 +9,12 @@
 //!   whatever else has changed, before anything is shown in it.
 //! - A column that went away stops the sync with an error; nothing is guessed from names.
 
-use crdt::ColumnId;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use crate::error::{Error, Result};
-use crate::state::{self, RowId};
-use crate::table::{Column, Declared, DeclaredColumn, Table, quote};
-use crate::track::{find, note_column};
-use crate::{capture, comparison};
+use crate::table::{Column, Declared, DeclaredColumn, Table};
+use crate::track::find;
+use crate::{added_columns, capture, comparison};
 
 /// Compares every tracked table with what was noted, and takes note of what was added.
 ///
@@ -39,7 +37,9 @@ pub(crate) fn follow_table(db: &Connection, table: &Table, at_ms: u64) -> Result
     }
     let added = added_columns(db, table)?;
     if !added.is_empty() {
-        add_columns(db, table, &added, at_ms)
+        added_columns::capture_added(db, table, &added, at_ms)?;
+        announce(db, table)?;
+        capture::install(db, &find(db, table.id)?)
     } else if !is_installed {
         // Its constraints may be others now.
         announce(db, table)?;
@@ -91,55 +91,8 @@ fn added_columns(db: &Connection, table: &Table) -> Result<Vec<DeclaredColumn>> 
     Ok(declared.filter(is_new).cloned().collect())
 }
 
-/// Columns came: captured from here on. Where a row has another value than the default, somebody
-/// wrote it since.
-fn add_columns(db: &Connection, table: &Table, added: &[DeclaredColumn], at_ms: u64) -> Result<()> {
-    for (offset, column) in added.iter().enumerate() {
-        let known = noted_column(db, table.id, &column.name)?;
-        let place = table.columns.len() + offset;
-        note_column(db, table.id, column, Some(place))?;
-        let default = column.default_expression();
-        let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
-        let sql = format!(
-            "INSERT INTO warren_outbox (at, table_id, changed, {})
-             SELECT ?1, ?2, ?3, {} FROM {} WHERE {} IS NOT ({default}) AND {}",
-            capture::outbox_places(table),
-            keys.join(", "),
-            quote(&table.name),
-            quote(&column.name),
-            table.is_named(""),
-        );
-        let mask = format!("{}1", "0".repeat(place));
-        db.execute(&sql, (at_ms.cast_signed(), table.id, mask))?;
-        if let Some(known) = known {
-            unsettle_rows_with(db, table, known)?;
-        }
-    }
-    announce(db, table)?;
-    capture::install(db, &find(db, table.id)?)
-}
-
 /// The next sync sends the table's declaration, if it is another one.
 fn announce(db: &Connection, table: &Table) -> Result<()> {
     db.execute("UPDATE warren_table SET announce = 1 WHERE id = ?1", [table.id])?;
-    Ok(())
-}
-
-/// A column that was known before, of this file's table or of what other devices sent.
-fn noted_column(db: &Connection, table: i64, name: &str) -> Result<Option<ColumnId>> {
-    let sql = "SELECT id FROM warren_column WHERE table_id = ?1 AND name = ?2";
-    Ok(db.prepare_cached(sql)?.query_row((table, name), |row| row.get(0)).optional()?)
-}
-
-/// What other devices sent of a column is to be shown.
-fn unsettle_rows_with(db: &Connection, table: &Table, column: ColumnId) -> Result<()> {
-    let mut statement = db.prepare("SELECT key FROM warren_row WHERE table_id = ?1")?;
-    let keys = statement.query_map([table.id], |row| row.get::<_, Vec<u8>>(0))?;
-    for key in keys {
-        let id = RowId { table: table.id, key: key? };
-        if state::load(db, &id)?.is_some_and(|row| row.cell(column).is_some()) {
-            state::unsettle(db, &id, true)?;
-        }
-    }
     Ok(())
 }

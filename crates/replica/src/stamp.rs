@@ -170,7 +170,7 @@ impl<'a> Stamper<'a> {
                     self.count += 1;
                 }
                 let timestamp = self.clock.send(self.now.correct(noted.at_ms));
-                self.add(timestamp, change, &id, last.makes_counted(index))?;
+                self.add(timestamp, change, &id, last, last.makes_counted(index))?;
             }
         }
         Ok(())
@@ -181,6 +181,7 @@ impl<'a> Stamper<'a> {
         timestamp: Timestamp,
         mut change: Change,
         id: &RowId,
+        last: &LastChanges,
         is_counted: bool,
     ) -> Result<()> {
         let known = state::load(self.db, id)?;
@@ -193,7 +194,7 @@ impl<'a> Stamper<'a> {
         }
         let mut row = known.unwrap_or_default();
         let exception = self.exceptions.remove(id);
-        self.note_seen(&mut change, &row, exception, id);
+        self.note_seen(&mut change, &row, exception, (id, last));
         self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
         let mut wins = true;
         match &change {
@@ -230,7 +231,13 @@ impl<'a> Stamper<'a> {
     }
 
     /// Takes note of what the author saw in the row: what is merged later, they did not.
-    fn note_seen(&self, change: &mut Change, row: &Row, exception: Option<Kind>, id: &RowId) {
+    fn note_seen(
+        &self,
+        change: &mut Change,
+        row: &Row,
+        exception: Option<Kind>,
+        (id, last): (&RowId, &LastChanges),
+    ) {
         let shown = exception.map_or(row.is_live(), Kind::is_visible);
         let is_dead = !row.is_live() && row.deleted() != Timestamp::ZERO;
         let seen_delete = is_dead.then(|| row.deleted());
@@ -239,8 +246,12 @@ impl<'a> Stamper<'a> {
                 *deleted = seen_delete;
                 let columns = &self.tables[&id.table].table.columns;
                 for cell in cells.iter_mut().filter(|_| shown) {
-                    let column = columns.iter().find(|column| column.name == cell.column);
-                    let column = column.expect("read from these columns").id;
+                    let place = columns.iter().position(|column| column.name == cell.column);
+                    let place = place.expect("read from these columns");
+                    if last.unseen().contains(&place) {
+                        continue;
+                    }
+                    let column = columns[place].id;
                     let seen = self.seen.as_ref();
                     let seen = seen.filter(|seen| seen.row == *id && seen.column == column);
                     cell.replaced = seen.map_or_else(|| row.cell(column), |seen| seen.message);

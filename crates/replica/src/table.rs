@@ -11,7 +11,7 @@ use crate::affinity::Affinity;
 use crate::error::Result;
 use crate::state::RowId;
 use crate::unique::Uniques;
-use crate::value::literal;
+use crate::value::{literal, read};
 
 /// A column as SQLite declares it.
 #[derive(Clone, Debug)]
@@ -79,6 +79,8 @@ impl Declared {
 pub(crate) struct Column {
     pub(crate) id: ColumnId,
     pub(crate) name: String,
+    /// What a migration has written to every row.
+    pub(crate) fill: Option<Value>,
 }
 
 /// Columns here that refer to columns of a parent.
@@ -136,12 +138,15 @@ impl Table {
         let mut statement = db.prepare_cached(sql)?;
         let key = statement.query_map([id], |row| row.get(0))?;
         let key: Vec<String> = key.collect::<rusqlite::Result<_>>()?;
-        let sql = "SELECT id, name FROM warren_column
+        let sql = "SELECT id, name, fill FROM warren_column
                    WHERE table_id = ?1 AND place NOT NULL ORDER BY place";
         let mut statement = db.prepare_cached(sql)?;
-        let columns = statement
-            .query_map([id], |row| Ok(Column { id: row.get(0)?, name: row.get(1)? }))?
-            .collect::<rusqlite::Result<_>>()?;
+        let mut rows = statement.query([id])?;
+        let mut columns = Vec::new();
+        while let Some(row) = rows.next()? {
+            let fill = read(row, 2, 1)?.pop().filter(|fill| *fill != Value::Null);
+            columns.push(Column { id: row.get(0)?, name: row.get(1)?, fill });
+        }
         let key_affinities = key_affinities(db, &name)?;
         let uniques = Uniques::read(db, &name, &key_affinities)?;
         let counts = counts(db, &name)?;

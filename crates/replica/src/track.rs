@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::log::Log;
 use crate::meta::{self, Key};
 use crate::state::{self, Names, RowId};
-use crate::table::{self, Declared, DeclaredColumn, Table, quote};
+use crate::table::{self, Column, Declared, DeclaredColumn, Table, quote};
 use crate::value::read;
 use crate::{capture, parts, settle};
 
@@ -88,9 +88,7 @@ pub(crate) fn note_column(
 /// table has.
 fn add_baseline(db: &Connection, table: &Table) -> Result<u64> {
     let mut names = Names::new(db)?;
-    let node = meta::node(db)?;
-    let mut baseline = Baseline { next: meta::number(db, Key::BaselineNext)?, node };
-    let mut fingerprint = meta::fingerprint(db)?;
+    let mut baseline = BaselineWriter::open(db)?;
     let mut rows = 0;
     for_each_row(db, table, &[], |key, values, _| {
         rows += 1;
@@ -102,43 +100,65 @@ fn add_baseline(db: &Connection, table: &Table) -> Result<u64> {
         {
             return state::note_shown(db, &id);
         }
-        let row = known.unwrap_or_default();
         if !table.foreign_keys.is_empty() {
             // It may refer to a row that was deleted, which is visible then.
             state::unsettle(db, &id, false)?;
         }
-        add_baseline_row(&names.log, table, row, (key, values), &mut baseline, &mut fingerprint)
+        let cells = table.columns.iter().zip(values).collect();
+        baseline.add(table, known.unwrap_or_default(), key, cells)
     })?;
-    meta::set_number(db, Key::BaselineNext, baseline.next)?;
-    meta::set_fingerprint(db, &fingerprint)?;
+    baseline.close()?;
     Ok(rows)
 }
 
-fn add_baseline_row(
-    log: &Log<'_>,
-    table: &Table,
-    mut row: Row,
-    (key, values): (Vec<Value>, Vec<Value>),
-    baseline: &mut Baseline,
-    fingerprint: &mut Fingerprint,
-) -> Result<()> {
-    let full =
-        || Error::Untrackable { table: table.name.clone(), why: "the baseline is full".into() };
-    let id = RowId::new(table.id, &key);
-    let columns = table.columns.iter().zip(values);
-    let cells = columns.map(|(column, value)| Cell::new(&column.name, value)).collect();
-    // A baseline is no edit: its author may never have seen what other devices sent.
-    let mut change = Change::Write { table: table.name.clone(), key, cells, deleted: None };
-    for part in parts::take_out(log.db, &mut change)? {
-        parts::add(log, baseline.send().ok_or_else(full)?, part, fingerprint)?;
+/// Makes messages of what was in a table before anything noted it: no edit, and older than all.
+pub(crate) struct BaselineWriter<'a> {
+    log: Log<'a>,
+    baseline: Baseline,
+    fingerprint: Fingerprint,
+}
+
+impl<'a> BaselineWriter<'a> {
+    pub(crate) fn open(db: &'a Connection) -> Result<Self> {
+        let baseline =
+            Baseline { next: meta::number(db, Key::BaselineNext)?, node: meta::node(db)? };
+        Ok(Self { log: Log::open(db)?, baseline, fingerprint: meta::fingerprint(db)? })
     }
-    let timestamp = baseline.send().ok_or_else(full)?;
-    row.write(timestamp);
-    for column in &table.columns {
-        row.write_cell(column.id, timestamp);
+
+    /// Adds these cells of a row to the log and to what is known of the row.
+    pub(crate) fn add(
+        &mut self,
+        table: &Table,
+        mut row: Row,
+        key: Vec<Value>,
+        cells: Vec<(&Column, Value)>,
+    ) -> Result<()> {
+        let full =
+            || Error::Untrackable { table: table.name.clone(), why: "the baseline is full".into() };
+        let Self { log, baseline, fingerprint } = self;
+        let id = RowId::new(table.id, &key);
+        let columns: Vec<_> = cells.iter().map(|(column, _)| column.id).collect();
+        let cells =
+            cells.into_iter().map(|(column, value)| Cell::new(&column.name, value)).collect();
+        // Its author may never have seen what other devices sent.
+        let mut change = Change::Write { table: table.name.clone(), key, cells, deleted: None };
+        for part in parts::take_out(log.db, &mut change)? {
+            parts::add(log, baseline.send().ok_or_else(full)?, part, fingerprint)?;
+        }
+        let timestamp = baseline.send().ok_or_else(full)?;
+        row.write(timestamp);
+        for column in columns {
+            row.write_cell(column, timestamp);
+        }
+        log.add_local(timestamp, &change, fingerprint)?;
+        state::save(log.db, &id, &row)
     }
-    log.add_local(timestamp, &change, fingerprint)?;
-    state::save(log.db, &id, &row)
+
+    pub(crate) fn close(self) -> Result<()> {
+        let Self { log, baseline, fingerprint } = self;
+        meta::set_number(log.db, Key::BaselineNext, baseline.next)?;
+        meta::set_fingerprint(log.db, &fingerprint)
+    }
 }
 
 /// Whether the state has these values of the captured columns.
@@ -185,7 +205,7 @@ pub(crate) fn untrack(db: &Connection, name: &str) -> Result<()> {
     capture::remove(db, &name)?;
     db.execute("UPDATE warren_table SET tracked = 0, announce = 0 WHERE id = ?1", [id])?;
     db.execute(
-        "UPDATE warren_column SET place = NULL, key_place = NULL WHERE table_id = ?1",
+        "UPDATE warren_column SET place = NULL, key_place = NULL, fill = NULL WHERE table_id = ?1",
         [id],
     )?;
     for table in ["warren_outbox", "warren_unsettled", "warren_exception", "warren_counted"] {

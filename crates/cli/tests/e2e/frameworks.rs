@@ -137,13 +137,18 @@ fn check_migration(app: &App, tool: &str, book: &str) {
     }
 }
 
+/// With some edits, and tracked.
+fn make_bookshop(app: &App, file: &str) {
+    app.run(file, &["make"]);
+    track_all(file);
+    app.run(file, &["edit", "before", "1", "60"]);
+}
+
 fn check_edits_after_migration(app: &App, tool: &str, book: &str, is_synced_first: bool) {
     let place = Place::new();
     let server = place.serve();
     let files = ["a.db", "b.db"].map(|name| place.at(name));
-    app.run(&files[0], &["make"]);
-    track_all(&files[0]);
-    app.run(&files[0], &["edit", "before", "1", "60"]);
+    make_bookshop(app, &files[0]);
     place.sign_in("sync", &files[0], &server.address);
     place.sign_in("clone", &files[1], &server.address);
 
@@ -217,4 +222,32 @@ fn what_alembics_batches_do_to_tables_is_followed() {
 #[test]
 fn what_railss_migrations_do_to_tables_is_followed() {
     check_migration(&App { script: "sqlalchemy_app.py" }, "rails", "book");
+}
+
+/// Each device's program is updated at another time, and then Django writes the default to every row.
+#[test]
+fn a_field_that_django_adds_on_every_device_takes_no_edit_back() {
+    let app = App { script: "django_app.py" };
+    let place = Place::new();
+    let server = place.serve();
+    let files = ["a.db", "b.db"].map(|name| place.at(name));
+    make_bookshop(&app, &files[0]);
+    std::fs::copy(&files[0], &files[1]).unwrap();
+    place.sign_in("sync", &files[0], &server.address);
+    place.sign_in("sync", &files[1], &server.address);
+
+    migrate("django_default", &files[0]);
+    sync(&files[0]);
+    sql(&files[0], "UPDATE django_shop_book SET stars = 5 WHERE id % 2");
+    sync(&files[0]);
+    migrate("django_default", &files[1]);
+    for file in [&files[1], &files[0]] {
+        let report = sync(file);
+        assert_eq!((&report["held"], &report["lost"]), (&json!(0), &json!(0)), "{report}");
+    }
+    for file in &files {
+        let stars = "SELECT count(*) > 10, sum(stars <> 3 + 2 * (id % 2)) FROM django_shop_book";
+        assert_eq!(sql(file, stars), "1|0");
+        assert_eq!(rows(file), rows(&files[0]));
+    }
 }

@@ -7,7 +7,7 @@
 use crdt::{Fingerprint, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{SET_ASIDE, timestamp};
+use super::{SET_ASIDE, UNSENT, timestamp};
 use crate::error::Result;
 use crate::meta;
 
@@ -20,18 +20,20 @@ pub(crate) fn set_aside(db: &Connection, timestamp: Timestamp) -> Result<bool> {
     if set_aside_count(db)? >= SET_ASIDE_COUNT_MAX {
         return Ok(false);
     }
-    let sql = format!(
-        "UPDATE warren_message SET sent = {SET_ASIDE} WHERE timestamp = ?1 AND sent = 0
-         RETURNING content"
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let content = statement.query_row([timestamp.to_bytes()], |row| row.get::<_, Vec<u8>>(0));
-    if let Some(content) = content.optional()? {
-        let mut total = meta::fingerprint(db)?;
-        total -= Fingerprint::of(timestamp, &content);
-        meta::set_fingerprint(db, &total)?;
-    }
+    let mut total = meta::fingerprint(db)?;
+    total -= mark(db, timestamp, UNSENT, SET_ASIDE)?;
+    meta::set_fingerprint(db, &total)?;
     Ok(true)
+}
+
+/// Marks a message as it was not; returns its fingerprint, or that of nothing.
+fn mark(db: &Connection, timestamp: Timestamp, from: i64, to: i64) -> Result<Fingerprint> {
+    let sql =
+        "UPDATE warren_message SET sent = ?3 WHERE timestamp = ?1 AND sent = ?2 RETURNING content";
+    let mut statement = db.prepare_cached(sql)?;
+    let key = (timestamp.to_bytes(), from, to);
+    let content = statement.query_row(key, |row| row.get::<_, Vec<u8>>(0)).optional()?;
+    Ok(content.map(|content| Fingerprint::of(timestamp, &content)).unwrap_or_default())
 }
 
 /// How many messages are set aside.
@@ -47,15 +49,7 @@ pub(super) fn take_back(
     timestamp: Timestamp,
     total: &mut Fingerprint,
 ) -> Result<()> {
-    let sql = format!(
-        "UPDATE warren_message SET sent = 0 WHERE timestamp = ?1 AND sent = {SET_ASIDE}
-         RETURNING content"
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let content = statement.query_row([timestamp.to_bytes()], |row| row.get::<_, Vec<u8>>(0));
-    if let Some(content) = content.optional()? {
-        *total += Fingerprint::of(timestamp, &content);
-    }
+    *total += mark(db, timestamp, SET_ASIDE, UNSENT)?;
     Ok(())
 }
 

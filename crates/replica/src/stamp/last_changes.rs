@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use crdt::{Cell, Change, Value};
 
 use super::Noted;
+use crate::added_columns::UNSEEN;
 use crate::table::Table;
 
 /// Which noted change of a row was the last for each of its columns.
@@ -14,6 +15,8 @@ pub(super) struct LastChanges {
     whole: Option<usize>,
     /// The last one that wrote a column, by place.
     columns: HashMap<usize, usize>,
+    /// The places of columns of which the author had not seen what is known.
+    unseen: BTreeSet<usize>,
     /// The last of all.
     any: usize,
     /// Whether that made a new row whose key SQLite chose.
@@ -31,12 +34,17 @@ impl LastChanges {
                 self.whole = Some(index);
                 self.is_counted = noted.is_counted();
                 self.columns.clear();
+                self.unseen.clear();
             }
             "-" => self.is_counted = false,
             "?" => {}
             mask => {
-                let places = mask.bytes().enumerate().filter(|(_, bit)| *bit == b'1');
-                self.columns.extend(places.map(|(place, _)| (place, index)));
+                for (place, bit) in mask.bytes().enumerate().filter(|(_, bit)| *bit != b'0') {
+                    self.columns.insert(place, index);
+                    if bit == UNSEEN {
+                        self.unseen.insert(place);
+                    }
+                }
             }
         }
     }
@@ -44,6 +52,11 @@ impl LastChanges {
     /// Whether the message of change number `index` makes a row whose key was counted.
     pub(super) fn makes_counted(&self, index: usize) -> bool {
         self.is_counted && self.whole == Some(index)
+    }
+
+    /// The places of columns of which the author had not seen what is known.
+    pub(super) fn unseen(&self) -> &BTreeSet<usize> {
+        &self.unseen
     }
 
     /// The message of change number `index` to a row that is there.

@@ -37,7 +37,7 @@ impl Noted {
 
     /// Whether the captured column of this place was written.
     pub(super) fn has_written(&self, place: usize) -> bool {
-        self.is_whole() || self.changed.as_bytes().get(place) == Some(&b'1')
+        self.is_whole() || self.changed.as_bytes().get(place).is_some_and(|bit| *bit != b'0')
     }
 }
 

@@ -51,8 +51,7 @@ impl Session<'_, '_> {
                 }
             }
         }
-        let why =
-            "its messages were others each time that they had been received: sync again".into();
+        let why = "the account changed each time before all of it was here: sync again".into();
         Err(Error::Unreachable(why))
     }
 

@@ -31,6 +31,8 @@ enum Step {
         is_renamed_first: bool,
     },
     AddColumn,
+    /// The table gets column `y`, which has no default, with one value in every row.
+    Migrate,
     TrackAgain,
     Sync {
         lose: bool,
@@ -43,6 +45,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         Write::Set("v"),
         Write::Set("w"),
         Write::Set("x"),
+        Write::Set("y"),
         Write::Delete,
     ]);
     prop_oneof![
@@ -50,16 +53,21 @@ fn any_step() -> impl Strategy<Value = Step> {
             .prop_map(|(own, row, write, value)| Step::Write { own, row, write, value }),
         3 => any::<bool>().prop_map(|is_renamed_first| Step::Rebuild { is_renamed_first }),
         1 => Just(Step::AddColumn),
+        1 => Just(Step::Migrate),
         1 => Just(Step::TrackAgain),
         3 => prop::bool::weighted(0.3).prop_map(|lose| Step::Sync { lose }),
     ]
 }
 
-/// A device, and whether its table has column `x`.
+/// A device, and which columns its table has.
 struct Program {
     name: usize,
     device: Device,
     has_x: bool,
+    has_y: bool,
+    /// Whether it has tried to sync since: what is written to `y` before cannot be told from the
+    /// migration's value where most rows have it.
+    is_y_captured: bool,
 }
 
 impl Program {
@@ -68,7 +76,11 @@ impl Program {
             Step::Write { own, row, write, value } => {
                 let row = if *own { format!("{}-{row}", self.name) } else { format!("all-{row}") };
                 let sql = match write {
+                    Write::Insert if self.has_y => {
+                        format!("INSERT INTO t (id, v, y) VALUES ('{row}', '{value}', 'new')")
+                    }
                     Write::Insert => format!("INSERT INTO t (id, v) VALUES ('{row}', '{value}')"),
+                    Write::Set("y") if !self.is_y_captured => return,
                     Write::Set(column) => {
                         format!("UPDATE t SET {column} = '{value}' WHERE id = '{row}'")
                     }
@@ -79,6 +91,7 @@ impl Program {
             }
             Step::Rebuild { is_renamed_first } => self.rebuild(*is_renamed_first),
             Step::AddColumn => self.add_column(),
+            Step::Migrate => self.migrate(),
             Step::TrackAgain => {
                 let replica = self.device.replica();
                 replica.untrack(&["t".to_owned()], self.device.clock_ms).unwrap();
@@ -89,6 +102,7 @@ impl Program {
                 server.lose_answer = lose.then_some(server.requests + 1);
                 drop(self.device.try_sync(server, false));
                 server.lose_answer = None;
+                self.is_y_captured = self.has_y;
                 assert_eq!(
                     self.own_rows(self.name),
                     before,
@@ -100,8 +114,11 @@ impl Program {
     }
 
     fn rebuild(&mut self, is_renamed_first: bool) {
-        let columns = if self.has_x { "id, v, w, x" } else { "id, v, w" };
-        let shape = "(id TEXT PRIMARY KEY, v TEXT, w TEXT DEFAULT 'w', x TEXT)";
+        let x = if self.has_x { ", x" } else { "" };
+        let (y, declared_y) = if self.has_y { (", y", ", y TEXT NOT NULL") } else { ("", "") };
+        let columns = format!("id, v, w{x}{y}");
+        let shape =
+            format!("(id TEXT PRIMARY KEY, v TEXT, w TEXT DEFAULT 'w', x TEXT{declared_y})");
         let sql = if is_renamed_first {
             format!(
                 "PRAGMA legacy_alter_table = ON; ALTER TABLE t RENAME TO o; CREATE TABLE t {shape};
@@ -118,6 +135,22 @@ impl Program {
         self.has_x = true;
     }
 
+    fn migrate(&mut self) {
+        if self.has_y {
+            return;
+        }
+        self.add_column();
+        self.device
+            .write(
+                "CREATE TABLE n (id TEXT PRIMARY KEY, v TEXT, w TEXT DEFAULT 'w', x TEXT,
+                     y TEXT NOT NULL);
+                 INSERT INTO n SELECT id, v, w, x, 'of the migration' FROM t;
+                 DROP TABLE t; ALTER TABLE n RENAME TO t",
+            )
+            .unwrap();
+        self.has_y = true;
+    }
+
     fn add_column(&mut self) {
         if !self.has_x {
             self.device.write("ALTER TABLE t ADD COLUMN x TEXT").unwrap();
@@ -128,7 +161,9 @@ impl Program {
     /// The rows that one device alone writes to, as this one has them.
     fn own_rows(&self, of: usize) -> Vec<String> {
         let x = if self.has_x { "x" } else { "NULL" };
-        let rows = format!("json_array(id, v, w, {x}) FROM t WHERE id LIKE '{of}-%' ORDER BY id");
+        let y = if self.has_y { "y" } else { "'of the migration'" };
+        let rows =
+            format!("json_array(id, v, w, {x}, {y}) FROM t WHERE id LIKE '{of}-%' ORDER BY id");
         self.device.texts(&format!("SELECT {rows}"))
     }
 }
@@ -136,7 +171,13 @@ impl Program {
 fn check(steps: &[(usize, Step)]) {
     let mut server = MemoryServer::default();
     let mut programs: Vec<_> = (0..DEVICES_COUNT)
-        .map(|name| Program { name, device: Device::tracked(SCHEMA, &mut server), has_x: false })
+        .map(|name| Program {
+            name,
+            device: Device::tracked(SCHEMA, &mut server),
+            has_x: false,
+            has_y: false,
+            is_y_captured: false,
+        })
         .collect();
     for (device, step) in steps {
         programs[*device].take(step, &mut server);
@@ -144,6 +185,7 @@ fn check(steps: &[(usize, Step)]) {
     let written: Vec<_> = programs.iter().map(|program| program.own_rows(program.name)).collect();
     server.now_ms.set(MORNING_MS + 20_000);
     for program in &mut programs {
+        program.migrate();
         program.add_column();
     }
     for device in [0, 1, 2, 0, 1, 2] {

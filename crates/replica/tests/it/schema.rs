@@ -257,3 +257,100 @@ fn generated_columns_are_left_to_each_device() {
     devices[1].sync(&mut server);
     assert_eq!(devices[1].texts("SELECT a || b || c FROM t"), ["246"]);
 }
+
+/// As Django's `AddField` with a default does it: the table is rebuilt with the default in every row
+/// and in no declaration. Each device migrates when its program is updated.
+const ADD_FIELD: &str = "
+    BEGIN;
+    CREATE TABLE new (id INTEGER PRIMARY KEY, v, state TEXT NOT NULL);
+    INSERT INTO new SELECT id, v, 'draft' FROM t; DROP TABLE t; ALTER TABLE new RENAME TO t;
+    COMMIT";
+
+#[test]
+fn a_default_that_a_migration_writes_on_every_device_takes_no_edit_back() {
+    let mut server = MemoryServer::default();
+    let mut devices: [Device; 3] = [(); 3]
+        .map(|()| Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v)", &mut server));
+    devices[0].write("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')").unwrap();
+    for device in &devices {
+        device.sync(&mut server);
+    }
+    devices[0].app.execute_batch(ADD_FIELD).unwrap();
+    devices[0].clock_ms += 1_000;
+    // Before any sync, and after one.
+    devices[0].app.execute_batch("UPDATE t SET state = 'done' WHERE id = 1").unwrap();
+    devices[0].sync(&mut server);
+    devices[0].write("UPDATE t SET state = 'done' WHERE id = 2").unwrap();
+    devices[0].sync(&mut server);
+    // This one gets the edits before it migrates, and the third after it.
+    devices[1].clock_ms += 5_000;
+    devices[1].sync(&mut server);
+    for device in &mut devices[1..] {
+        device.clock_ms += 10_000;
+        device.app.execute_batch(ADD_FIELD).unwrap();
+    }
+    for round in 0..2 {
+        for device in &devices {
+            let report = device.sync(&mut server);
+            assert!(report.equal && report.lost == 0, "{round}: {report:?}");
+        }
+    }
+    for device in &devices {
+        let states = device.texts("SELECT id || v || state FROM t ORDER BY id");
+        assert_eq!(states, ["1adone", "2bdone", "3cdraft", "4ddraft"]);
+        assert_eq!(device.replica().conflicts().unwrap(), []);
+    }
+}
+
+#[test]
+fn who_writes_to_a_column_before_it_is_shown_has_not_seen_what_others_wrote() {
+    let (mut server, mut devices) = two();
+    let migrate = "ALTER TABLE t ADD COLUMN stars INTEGER";
+    devices[0].app.execute_batch(migrate).unwrap();
+    devices[0].sync(&mut server);
+    devices[0].write("UPDATE t SET stars = 5 WHERE id = 1").unwrap();
+    for device in &devices {
+        device.sync(&mut server);
+    }
+    devices[1].clock_ms += 5_000;
+    devices[1].app.execute_batch(migrate).unwrap();
+    devices[1].app.execute_batch("UPDATE t SET stars = 3 WHERE id = 1").unwrap();
+    for device in [1, 0] {
+        devices[device].sync(&mut server);
+    }
+    for device in &devices {
+        assert_eq!(device.texts("SELECT stars || '' FROM t WHERE id = 1"), ["3"]);
+        let conflicts = device.replica().conflicts().unwrap();
+        assert_eq!(conflicts.len(), 1, "the 5 is not lost in silence: {conflicts:?}");
+    }
+}
+
+#[test]
+fn the_value_of_a_migration_is_no_edit_of_a_row_that_waits_either() {
+    let (mut server, mut devices) = two();
+    let migrate = ADD_FIELD.replace("v, state", "v TEXT, state");
+    devices[0].app.execute_batch(&migrate).unwrap();
+    devices[0].sync(&mut server);
+    devices[0].write("UPDATE t SET state = 'done' WHERE id = 1").unwrap();
+    for device in &devices {
+        device.sync(&mut server);
+    }
+    devices[1].clock_ms += 5_000;
+    devices[1].app.execute_batch(&migrate).unwrap();
+    // It takes note of the column, and does not get as far as showing what is known of it.
+    server.lose_answer = Some(server.requests + 1);
+    devices[1].try_sync(&mut server, false).unwrap_err();
+    devices[1]
+        .app
+        .execute_batch(
+            "CREATE TABLE n (id INTEGER PRIMARY KEY, v TEXT, state TEXT NOT NULL);
+             INSERT INTO n SELECT * FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t",
+        )
+        .unwrap();
+    for device in [1, 0] {
+        devices[device].sync(&mut server);
+    }
+    for device in &devices {
+        assert_eq!(device.texts("SELECT state FROM t ORDER BY id"), ["done", "draft"]);
+    }
+}

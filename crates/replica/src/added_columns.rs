@@ -1,0 +1,127 @@
+//! Columns that a table has got since it was last looked at: what they hold, and who wrote it.
+//!
+//! A migration gives each row a value: by the column's default, which is in the declaration, or by
+//! writing it, as Django's `AddField` does. Nobody meant a row by that, and every device does it when
+//! its program is updated, so it must not win over what people have written on devices that were
+//! updated earlier. It is sent as the baseline is (Format 1): older than every edit.
+//!
+//! # Invariants
+//! - What is written to a column before it is captured has not seen what other devices sent of it.
+
+use crdt::{ColumnId, Value};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::capture;
+use crate::error::Result;
+use crate::parts;
+use crate::state::{self, RowId};
+use crate::table::{Column, DeclaredColumn, Table, quote};
+use crate::track::{BaselineWriter, find, note_column};
+use crate::value::{Bound, read};
+
+/// In a note of what was changed: the cell was written, whatever is known of it was not seen.
+pub(crate) const UNSEEN: u8 = b'2';
+
+/// Takes the columns for captured ones, and what they hold for changes.
+pub(crate) fn capture_added(
+    db: &Connection,
+    table: &Table,
+    added: &[DeclaredColumn],
+    at_ms: u64,
+) -> Result<()> {
+    for declared in added {
+        let known = noted_column(db, table.id, &declared.name)?;
+        let place = find(db, table.id)?.columns.len();
+        note_column(db, table.id, declared, Some(place))?;
+        let table = find(db, table.id)?;
+        let column = table.columns.last().expect("it was noted as the last one");
+        note_values(db, &table, column, declared, at_ms)?;
+        if let Some(known) = known {
+            unsettle_rows_with(db, &table, known)?;
+        }
+    }
+    Ok(())
+}
+
+/// Notes the values of the rows that the column's default does not give.
+fn note_values(
+    db: &Connection,
+    table: &Table,
+    column: &Column,
+    declared: &DeclaredColumn,
+    at_ms: u64,
+) -> Result<()> {
+    let fill = fill(db, table, declared)?;
+    if let Some(fill) = &fill {
+        let sql = "UPDATE warren_column SET fill = ?2 WHERE id = ?1";
+        db.prepare_cached(sql)?.execute((column.id, Bound(fill)))?;
+    }
+    let mut baseline = BaselineWriter::open(db)?;
+    let (name, default) = (quote(&table.name), declared.default_expression());
+    let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
+    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.is_named(""));
+    let sql =
+        format!("SELECT {value}, {keys} FROM {name} WHERE {value} IS NOT ({default}) AND {named}");
+    let mut statement = db.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let value = read(row, 0, 1)?.pop().expect("one was read");
+        let key = read(row, 1, table.key.len())?;
+        let known = state::load(db, &RowId::new(table.id, &key))?;
+        let cell = known.as_ref().and_then(|row| row.cell(column.id));
+        let row = known.filter(|row| row.is_live() && cell.is_none());
+        if let (Some(row), Some(fill)) = (row, &fill) {
+            // Also where somebody has replaced it since.
+            baseline.add(table, row, key.clone(), vec![(column, fill.clone())])?;
+        }
+        if fill.as_ref().is_none_or(|fill| !parts::is_same(&value, fill)) {
+            note(db, table, &key, cell.is_some(), at_ms)?;
+        }
+    }
+    baseline.close()
+}
+
+/// The value that a migration has written to every row, if it has: the most common one of a column
+/// in which no row has the declared default.
+fn fill(db: &Connection, table: &Table, declared: &DeclaredColumn) -> Result<Option<Value>> {
+    let (name, default) = (quote(&table.name), declared.default_expression());
+    let (value, first) = (quote(&declared.name), quote(&table.key[0]));
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM {name} WHERE {value} IS ({default}))");
+    if db.query_row(&sql, [], |row| row.get(0))? {
+        return Ok(None);
+    }
+    let sql = format!(
+        "SELECT {value} FROM {name} GROUP BY typeof({value}), {value} COLLATE BINARY
+         ORDER BY count(*) DESC, min({first}) LIMIT 1"
+    );
+    let mut statement = db.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(read(row, 0, 1)?.pop())
+}
+
+/// Notes that the last column was written.
+fn note(db: &Connection, table: &Table, key: &[Value], is_unseen: bool, at_ms: u64) -> Result<()> {
+    let bit = if is_unseen { char::from(UNSEEN) } else { '1' };
+    let changed = format!("{}{bit}", "0".repeat(table.columns.len() - 1));
+    capture::add_note(db, table, key, &changed, at_ms)
+}
+
+/// A column that was known before, of this file's table or of what other devices sent.
+fn noted_column(db: &Connection, table: i64, name: &str) -> Result<Option<ColumnId>> {
+    let sql = "SELECT id FROM warren_column WHERE table_id = ?1 AND name = ?2";
+    Ok(db.prepare_cached(sql)?.query_row((table, name), |row| row.get(0)).optional()?)
+}
+
+/// What other devices sent of a column is to be shown.
+fn unsettle_rows_with(db: &Connection, table: &Table, column: ColumnId) -> Result<()> {
+    let mut statement = db.prepare("SELECT key FROM warren_row WHERE table_id = ?1")?;
+    let keys = statement.query_map([table.id], |row| row.get::<_, Vec<u8>>(0))?;
+    for key in keys {
+        let id = RowId { table: table.id, key: key? };
+        if state::load(db, &id)?.is_some_and(|row| row.cell(column).is_some()) {
+            state::unsettle(db, &id, true)?;
+        }
+    }
+    Ok(())
+}
