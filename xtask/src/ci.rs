@@ -192,7 +192,10 @@ fn fmt(root: &Path) -> Result<bool> {
 
 fn clippy(root: &Path) -> Result<bool> {
     let args = ["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    succeeds(&mut cargo(root, &args))
+    // What `make run` builds is without the benchmarks.
+    let served =
+        ["clippy", "--locked", "--package", "cli", "--no-default-features", "--", "-D", "warnings"];
+    Ok(succeeds(&mut cargo(root, &args))? && succeeds(&mut cargo(root, &served))?)
 }
 
 /// The pure crates and the replica for browsers, as `web` compiles them.

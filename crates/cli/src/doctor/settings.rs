@@ -6,8 +6,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, ensure};
+#[cfg(feature = "bench")]
 use bench::tune::emit::Framework;
-use doctor::{ConnectionSettings, SETTINGS_BYTES_MAX};
+use doctor::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine};
 
 use super::Arguments;
 
@@ -16,9 +17,20 @@ pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Option<ConnectionSetti
     let is_one = matches!(&arguments.files[..], [file] if !file.is_dir());
     ensure!(is_one, "--settings are those of one connection: give the one file that it has open");
     let mut settings = ConnectionSettings::parse(&read(path)?)?;
-    let framework = settings.framework().and_then(Framework::by_name);
-    settings.line = framework.map(|framework| framework.line);
+    settings.line = line(&settings);
     Ok(Some(settings))
+}
+
+/// How the program's framework writes a setting.
+#[cfg(feature = "bench")]
+fn line(settings: &ConnectionSettings) -> Option<SettingLine> {
+    settings.framework().and_then(Framework::by_name).map(|framework| framework.line)
+}
+
+/// A build without `warren tune` knows no frameworks, and says it in SQL.
+#[cfg(not(feature = "bench"))]
+fn line(_: &ConnectionSettings) -> Option<SettingLine> {
+    None
 }
 
 /// No more than can be settings, and a byte.
