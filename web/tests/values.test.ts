@@ -38,8 +38,12 @@ for (const form of ["plain", "sealed"] as const) {
       await one.evaluate((sql) => db.query(sql), `INSERT INTO cells VALUES (NULL, ${all})`);
     }
     for (const page of [one, two]) {
-      const { equal, refused, held } = await page.evaluate(() => db.sync());
-      assert.deepEqual({ equal, refused, held }, { equal: true, refused: 0, held: 0 });
+      const report = await page.evaluate(() => db.sync());
+      const { equal, refused, refusedInAll, setAside, unknown, held } = report;
+      assert.deepEqual(
+        { equal, refused, refusedInAll, setAside, unknown, held },
+        { equal: true, refused: 0, refusedInAll: 0, setAside: 0, unknown: [], held: 0 },
+      );
     }
     const sent = await contents(one, types.length);
     assert.equal(sent.length, values.length);

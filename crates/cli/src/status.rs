@@ -105,8 +105,8 @@ pub(crate) fn describe(status: &Status, output: Output) {
     if status.sealed {
         output.line(format_args!("encrypted end to end (`warren phrase` shows the phrase)"));
     }
-    if status.refused > 0 {
-        let count = status.refused;
+    if status.refused_in_all > 0 {
+        let count = status.refused_in_all;
         output.line(format_args!(
             "received but not applied, for the reasons that the sync gave: {count}"
         ));

@@ -11,16 +11,13 @@
 use crdt::{ColumnId, Value};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::capture;
+use crate::capture::{self, UNSEEN};
 use crate::error::Result;
 use crate::parts;
 use crate::state::{self, RowId};
 use crate::table::{Column, DeclaredColumn, Table, quote};
 use crate::track::{BaselineWriter, find, note_column};
 use crate::value::{Bound, read};
-
-/// In a note of what was changed: the cell was written, whatever is known of it was not seen.
-pub(crate) const UNSEEN: u8 = b'2';
 
 /// Takes the columns for captured ones, and what they hold for changes.
 pub(crate) fn capture_added(
@@ -29,9 +26,9 @@ pub(crate) fn capture_added(
     added: &[DeclaredColumn],
     at_ms: u64,
 ) -> Result<()> {
-    for declared in added {
+    let columns_count = find(db, table.id)?.columns.len();
+    for (place, declared) in (columns_count..).zip(added) {
         let known = noted_column(db, table.id, &declared.name)?;
-        let place = find(db, table.id)?.columns.len();
         note_column(db, table.id, declared, Some(place))?;
         let table = find(db, table.id)?;
         let column = table.columns.last().expect("it was noted as the last one");

@@ -7,6 +7,8 @@
 //! changed   written by                        meaning
 //! *         INSERT, UPDATE of the key (new)   the whole row
 //! 0110      UPDATE                            these columns, in order of `warren_column.place`
+//! 0002      a column that was added           as 1; its author had not seen what is known of it
+//!           (`added_columns.rs`)
 //! -         DELETE, UPDATE of the key (old)   gone
 //! ?         before INSERT and UPDATE          may be gone: it cannot stand next to the new row
 //!                                             (`unique.rs`), and OR REPLACE deletes it
@@ -36,6 +38,8 @@ const NOW_MS: &str = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS 
 
 /// SQLite is about to choose the key of a new row.
 pub(crate) const NEXT: &str = "+";
+/// Of a column that was written: whatever is known of the cell, its author had not seen it.
+pub(crate) const UNSEEN: u8 = b'2';
 
 const KINDS: [&str; 9] = [
     "insert",

@@ -38,7 +38,7 @@ impl Status {
             "unsent": self.unsent,
             "noted": self.noted,
             "uncaptured": self.uncaptured,
-            "refused": self.refused,
+            "refused": self.refused_in_all,
             "set_aside": self.set_aside,
             "sealed": self.sealed,
             "exceptions": exceptions.collect::<Vec<_>>(),

@@ -170,7 +170,7 @@ impl<'a> Stamper<'a> {
                     self.count += 1;
                 }
                 let timestamp = self.clock.send(self.now.correct(noted.at_ms));
-                self.add(timestamp, change, &id, last, last.makes_counted(index))?;
+                self.add(timestamp, change, &id, last, index)?;
             }
         }
         Ok(())
@@ -182,14 +182,14 @@ impl<'a> Stamper<'a> {
         mut change: Change,
         id: &RowId,
         last: &LastChanges,
-        is_counted: bool,
+        index: usize,
     ) -> Result<()> {
         let known = state::load(self.db, id)?;
         if known.is_none() && matches!(change, Change::Delete { .. }) {
             // A row that came and went since the last sync. Another device may have one of that key.
             return Ok(());
         }
-        if is_counted && known.is_none() {
+        if known.is_none() && last.makes_counted(index) {
             counted::note(self.db, id, timestamp)?;
         }
         let mut row = known.unwrap_or_default();

@@ -30,7 +30,7 @@ pub struct Status {
     /// Messages that the server has not acknowledged.
     pub unsent: u64,
     /// Messages that were received and are not shown, for the reasons in [`crate::Refused`].
-    pub refused: u64,
+    pub refused_in_all: u64,
     /// Messages that are not sent, since the server calls their timestamps invalid.
     pub set_aside: u64,
     /// Whether contents are encrypted end to end.
@@ -129,7 +129,7 @@ impl Replica {
             fingerprint: meta::fingerprint(db)?,
             bytes: count("SELECT coalesce(sum(length(content)), 0) FROM warren_message")?,
             unsent: log::unsent_count(db)?,
-            refused: log::refused_count(db)?,
+            refused_in_all: log::refused_count(db)?,
             set_aside: log::set_aside_count(db)?,
             sealed: phrase::load(db)?.is_some(),
             noted: capture::noted_count(db)?,

@@ -95,7 +95,7 @@ mod tests {
             fingerprint: Fingerprint { count, digest: 7 },
             bytes: 0,
             unsent,
-            refused: 0,
+            refused_in_all: 0,
             set_aside: 0,
             sealed: false,
             noted,

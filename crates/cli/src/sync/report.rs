@@ -59,7 +59,7 @@ pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
     if report.set_aside > 0 {
         let count = report.set_aside;
         output.line(format_args!(
-            "  set aside: {count} changes, of which the server says that their timestamps are invalid"
+            "  set aside: {count} changes whose timestamps the server calls invalid"
         ));
     }
     describe_held(report, output);
@@ -169,5 +169,34 @@ fn describe_refused(refused: &Refused, output: Output) {
     }
     for timestamp in &refused.timestamps {
         output.line(format_args!("    {timestamp}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_equal_and_not_shown_is_in_brackets() {
+        assert_eq!(exceptions(&Report::default()), "");
+        let report = Report { refused_in_all: 2, ..Report::default() };
+        assert_eq!(exceptions(&report), " (not shown: 2 changes that cannot be applied)");
+        let report = Report {
+            exceptions: [("missing", 1), ("kept", 7), ("constraint", 2)].into(),
+            unknown: ["t.stars", "u"].map(String::from).into(),
+            set_aside: 1,
+            ..Report::default()
+        };
+        assert_eq!(
+            exceptions(&report),
+            " (not shown: 2 rows held back; 1 row deleted and still referred to; t.stars, u, which \
+             this file lacks; not sent: 1 change set aside)"
+        );
+        let unknown = (1..8).map(|number| format!("t{number}")).collect();
+        let report = Report { unknown, ..Report::default() };
+        assert_eq!(
+            exceptions(&report),
+            " (not shown: t1, t2, t3, t4, t5, 2 more, which this file lacks)"
+        );
     }
 }

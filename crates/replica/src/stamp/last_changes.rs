@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use crdt::{Cell, Change, Value};
 
 use super::Noted;
-use crate::added_columns::UNSEEN;
+use crate::capture::UNSEEN;
 use crate::table::Table;
 
 /// Which noted change of a row was the last for each of its columns.

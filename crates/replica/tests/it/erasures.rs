@@ -331,7 +331,7 @@ fn what_was_refused_is_erased() {
     assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Refused), 1);
     meet(&devices, &mut server);
     for device in &devices {
-        assert_eq!(device.replica().status().unwrap().refused, 0);
+        assert_eq!(device.replica().status().unwrap().refused_in_all, 0);
         assert!(!file_holds(device, SECRET));
     }
     assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Refused), 0);

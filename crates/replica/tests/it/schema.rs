@@ -25,7 +25,7 @@ fn an_added_column_is_noticed_and_its_values_reach_devices_that_have_it() {
     devices[0].write("UPDATE t SET stars = 4 WHERE id = 2").unwrap();
     devices[0].sync(&mut server);
 
-    devices[1].sync(&mut server);
+    assert_eq!(devices[1].sync(&mut server).unknown, ["t.stars"]);
     assert_eq!(devices[1].replica().status().unwrap().unknown, ["t.stars"]);
     devices[1].write("ALTER TABLE t ADD COLUMN stars INTEGER DEFAULT 0").unwrap();
     devices[1].sync(&mut server);
