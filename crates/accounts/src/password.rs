@@ -1,8 +1,10 @@
-//! A password: bytes that only the key derivation sees.
+//! A password: bytes that only the key derivation sees, and hashers with a key of their own.
 //!
 //! # Invariants
 //! - The text is zeroised on drop, also when it is refused. There is no `Debug`, `Display` or
 //!   `PartialEq`.
+
+use std::hash::{Hash, Hasher};
 
 use zeroize::Zeroizing;
 
@@ -37,6 +39,13 @@ impl Password {
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
+    }
+}
+
+/// For who has to recognise a password that is tried again, without keeping it.
+impl Hash for Password {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
     }
 }
 

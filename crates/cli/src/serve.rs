@@ -131,7 +131,7 @@ pub(crate) fn run(layered: &LayeredArguments, output: Output) -> anyhow::Result<
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut server = Server::bind(config).await?;
         let address = format!("{}://{}", server.scheme(), server.address());
-        let actual = actual.add_to(&mut server).await?;
+        let actual = actual.add_to(&mut server)?;
         output.line(format_args!("Warren serves {address} with {data}; Ctrl-C stops it."));
         if let Some(actual) = &actual {
             output.line(format_args!("Actual Budget's apps sync with {actual}."));

@@ -103,7 +103,7 @@ impl App {
 
     /// A turn to compare sets; it ends when it is dropped.
     pub(crate) async fn comparison(&self, account: AccountId) -> Result<Turn<AccountId>, Refusal> {
-        Ok(self.comparisons.take(Applicant { key: account, rank: 0, lane: None }).await?)
+        Ok(self.comparisons.take(Applicant::known(account)).await?)
     }
 
     /// An empty room in memory.

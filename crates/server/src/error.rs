@@ -37,6 +37,9 @@ pub enum Error {
     Store(#[from] sync_store::Error),
 }
 
+/// When to come again where others are served. Who waited for a turn keeps their place until then.
+pub(crate) const RETRY_AFTER_S: u64 = 2;
+
 /// Why the server does not get to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Overload {
@@ -50,15 +53,18 @@ pub enum Overload {
 impl From<Overload> for Refusal {
     fn from(overload: Overload) -> Self {
         match overload {
-            Overload::Busy(what) => Self::new(ErrorCode::Busy, what),
+            Overload::Busy(what) => {
+                Self { retry_after_s: Some(RETRY_AFTER_S), ..Self::new(ErrorCode::Busy, what) }
+            }
             Overload::Stopping => Self::new(ErrorCode::Unavailable, overload.to_string()),
         }
     }
 }
 
 impl From<TooManyAttempts> for Refusal {
-    fn from(TooManyAttempts { retry_after_s }: TooManyAttempts) -> Self {
-        Self { retry_after_s: Some(retry_after_s), ..Self::of(ErrorCode::TooManyAttempts) }
+    fn from(error: TooManyAttempts) -> Self {
+        let refusal = Self::new(ErrorCode::TooManyAttempts, error.to_string());
+        Self { retry_after_s: Some(error.retry_after_s), ..refusal }
     }
 }
 

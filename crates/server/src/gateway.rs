@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use accounts::{Accounts, Login};
+use accounts::{Accounts, Login, Password};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use sync_store::Vaults;
@@ -80,15 +80,18 @@ impl Services {
     pub async fn log_in<T, F>(
         &self,
         login: Login,
+        password: Password,
         address: IpAddr,
         work: F,
     ) -> Result<T, LoginError>
     where
-        F: FnOnce(&Accounts, &Login) -> Result<T, accounts::Error> + Send + 'static,
+        F: FnOnce(&Accounts, &Login, &Password) -> Result<T, accounts::Error> + Send + 'static,
         T: Send + 'static,
     {
-        let work = move |app: &App, login: &Login| work(&app.accounts, login);
-        self.0.log_in(login, address, work).await
+        let work = move |app: &App, login: &Login, password: &Password| {
+            work(&app.accounts, login, password)
+        };
+        self.0.log_in(login, password, address, work).await
     }
 
     /// Runs work that hashes a new password of somebody who has proven who they are.

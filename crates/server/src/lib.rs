@@ -41,7 +41,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use sync_store::Postgres;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -59,6 +59,10 @@ pub use crate::origin::{InvalidOrigin, Origin};
 pub use crate::site::{Asset, Site};
 pub use crate::tls::{TlsError, TlsFiles};
 
+/// Connections that the system holds until they are accepted. More than these it lets wait by
+/// itself, for seconds: so there are as many as a flood brings while others are accepted.
+const UNACCEPTED_COUNT_MAX: u32 = 4_096;
+
 /// A server that listens, and answers once it runs.
 pub struct Server {
     socket: TcpListener,
@@ -72,7 +76,7 @@ pub struct Server {
 impl Server {
     /// Opens the data directory and takes the address.
     pub async fn bind(config: Config) -> Result<Self> {
-        let (address, socket) = listen(config.listen).await?;
+        let (address, socket) = listen(config.listen)?;
         let postgres = match &config.postgres {
             Some(url) => Some(Postgres::connect(url).await?),
             None => None,
@@ -89,13 +93,13 @@ impl Server {
     }
 
     /// Lets other servers' apps in; returns where they find it.
-    pub async fn add_gateway(&mut self, gateway: Gateway) -> Result<SocketAddr> {
+    pub fn add_gateway(&mut self, gateway: Gateway) -> Result<SocketAddr> {
         let Place::Listener(address) = gateway.place else {
             self.gateways.push(gateway);
             return Ok(self.address);
         };
         let Gateway { router, idle_max, .. } = gateway;
-        let (address, socket) = listen(address).await?;
+        let (address, socket) = listen(address)?;
         let router = gateway::surround(router, &self.app, self.app.hosts(address));
         self.listeners.push(Listener { socket, router, idle_max });
         Ok(address)
@@ -142,10 +146,19 @@ impl Server {
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<(SocketAddr, TcpListener)> {
-    let socket = TcpListener::bind(address).await;
-    let bound = socket.and_then(|socket| Ok((socket.local_addr()?, socket)));
-    bound.map_err(|source| Error::Listen { address, source })
+fn listen(address: SocketAddr) -> Result<(SocketAddr, TcpListener)> {
+    let bind = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        // Or a server could not start again while its last connections end.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        let socket = socket.listen(UNACCEPTED_COUNT_MAX)?;
+        Ok((socket.local_addr()?, socket))
+    };
+    bind().map_err(|source| Error::Listen { address, source })
 }
 
 /// Binds and runs.

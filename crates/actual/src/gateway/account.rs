@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use accounts::{Accounts, Login, Password, Unlocked};
+use accounts::{Accounts, Password, Unlocked};
 use axum::extract::State;
 use serde_json::{Value, json};
 use server::Services;
@@ -146,8 +146,8 @@ pub(crate) async fn login(
         }
         _ => password(&form)?,
     };
-    let unlock = move |accounts: &Accounts, login: &Login| accounts.unlock(login, &password);
-    let unlocked = gate.services.log_in(gate.settings.login.clone(), head.address, unlock).await?;
+    let login = gate.settings.login.clone();
+    let unlocked = gate.services.log_in(login, password, head.address, Accounts::unlock).await?;
     let token = gate.log_in(&unlocked, &head.headers).await?;
     Ok(ok(&json!({"token": token})))
 }

@@ -71,7 +71,7 @@ impl Actual {
     }
 
     /// Lets the apps in, if they are to be; returns the address that people give them.
-    pub(crate) async fn add_to(self, server: &mut Server) -> anyhow::Result<Option<String>> {
+    pub(crate) fn add_to(self, server: &mut Server) -> anyhow::Result<Option<String>> {
         let Some(Entrance(place)) = self.entrance else { return Ok(None) };
         if let Some(web) = &self.web {
             let is_listener = matches!(place, Place::Listener(_));
@@ -92,7 +92,7 @@ impl Actual {
         let router = actual::router(server.services(), settings);
         let path = if place == Place::Path(PATH) { PATH } else { "" };
         let gateway = Gateway { router, place, idle_max: IDLE_MAX };
-        let address = server.add_gateway(gateway).await?;
+        let address = server.add_gateway(gateway)?;
         Ok(Some(format!("{}://{address}{path}", server.scheme())))
     }
 }

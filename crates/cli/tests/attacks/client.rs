@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crdt::{Node, Timestamp};
@@ -56,11 +57,13 @@ pub(crate) struct Client {
     from: Ipv4Addr,
     to: SocketAddrV4,
     connection: Option<BufReader<TcpStream>>,
+    /// What the last answer told it to wait.
+    retry_after: Option<Duration>,
 }
 
 impl Client {
     pub(crate) fn new(from: Ipv4Addr, to: SocketAddrV4) -> Self {
-        Self { from, to, connection: None }
+        Self { from, to, connection: None, retry_after: None }
     }
 
     /// A status and a body.
@@ -89,10 +92,11 @@ impl Client {
         request: &str,
     ) -> Result<(u16, Value)> {
         connection.get_mut().write_all(request.as_bytes())?;
-        let (status, length, is_kept) = read_head(&mut connection)?;
+        let Head { status, length, is_kept, retry_after } = read_head(&mut connection)?;
         let mut body = vec![0; length];
         connection.read_exact(&mut body)?;
         self.connection = is_kept.then_some(connection);
+        self.retry_after = retry_after;
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
 
@@ -106,11 +110,39 @@ impl Client {
         let (status, answer) = self.post("/v1/clients", "", &device)?;
         Ok((status, answer["token"].as_str().unwrap_or_default().to_owned()))
     }
+
+    /// Logs in, and if that is refused for others' sake, again when it is told to; how often it was
+    /// refused, and how long all of it took. Gives up after a while.
+    pub(crate) fn log_in_as_told(&mut self, login: &str, password: &str) -> (usize, Duration) {
+        let begun = Instant::now();
+        let mut refused = 0;
+        while begun.elapsed() < ANSWER_TIME_MAX {
+            let (status, _) = self.log_in(login, password).unwrap();
+            match (status, self.retry_after) {
+                (201, _) => return (refused, begun.elapsed()),
+                (429 | 503, retry_after) => {
+                    thread::park_timeout(retry_after.unwrap_or(Duration::from_secs(1)));
+                    refused += 1;
+                }
+                (status, _) => panic!("{status}"),
+            }
+        }
+        panic!("refused {refused} times in {:.1?}", begun.elapsed());
+    }
 }
 
-/// An answer's status, its body's length, and whether the connection stays.
-fn read_head(connection: &mut BufReader<TcpStream>) -> Result<(u16, usize, bool)> {
-    let (mut status, mut length, mut is_kept) = (0, 0, true);
+/// What an answer begins with.
+struct Head {
+    status: u16,
+    /// Of the body, in bytes.
+    length: usize,
+    /// Whether the connection stays.
+    is_kept: bool,
+    retry_after: Option<Duration>,
+}
+
+fn read_head(connection: &mut BufReader<TcpStream>) -> Result<Head> {
+    let mut head = Head { status: 0, length: 0, is_kept: true, retry_after: None };
     loop {
         let mut line = String::new();
         if connection.read_line(&mut line)? == 0 {
@@ -118,13 +150,15 @@ fn read_head(connection: &mut BufReader<TcpStream>) -> Result<(u16, usize, bool)
         }
         let line = line.trim_end().to_ascii_lowercase();
         if let Some(rest) = line.strip_prefix("http/1.1 ") {
-            status = rest.split(' ').next().unwrap_or_default().parse().unwrap_or(0);
+            head.status = rest.split(' ').next().unwrap_or_default().parse().unwrap_or(0);
         } else if let Some(text) = line.strip_prefix("content-length: ") {
-            length = text.parse().unwrap_or(0);
+            head.length = text.parse().unwrap_or(0);
+        } else if let Some(text) = line.strip_prefix("retry-after: ") {
+            head.retry_after = text.parse().ok().map(Duration::from_secs);
         } else if line == "connection: close" {
-            is_kept = false;
+            head.is_kept = false;
         } else if line.is_empty() {
-            return Ok((status, length, is_kept));
+            return Ok(head);
         }
     }
 }

@@ -1,15 +1,21 @@
 //! Slows those down who guess passwords, and nobody else.
 //!
 //! Failures are counted for each login and network together, so a stranger's guesses cost the
-//! account's owner nothing; and for each network over all logins. An attempt counts as a failure
-//! when it begins, and is taken back when it succeeds; so a hundred at once get no further than a
-//! hundred in a row. The first few are free; past them each needs a pause after the one before,
-//! 1 s, 2 s, 4 s … 15 min. Failures are forgiven one by one as time passes, so that what counts
-//! against an attacker's patience does not count against an office's yearly typos.
+//! account's owner nothing; and for each network over all logins. The first few are free. Past them
+//! attempts are slowed: they are made one after the other, in the order of `turns.rs`, with a pause
+//! after each that fails, 1 s, 2 s, 4 s … 15 min. Failures are forgiven one by one as time passes,
+//! so that what counts against an attacker's patience does not count against an office's yearly
+//! typos.
+//!
+//! An attempt that is not slowed counts as a failure when it begins, and is taken back when it
+//! succeeds; so a hundred at once get no further than a hundred in a row. One that ends untried,
+//! because whoever made it went away or waited too long, is taken back for the login, but not for
+//! the network: waiting in everybody's way is not free. One that is slowed is in nobody's way, and
+//! counts when it fails.
 //!
 //! A network that an account has been used from, by password or by a device's token, is *known* to
-//! it. From there nobody is refused because of others' guesses: past the free failures, attempts
-//! wait in line, one each [`LINE_INTERVAL_MS`]. So who shares a network with an attacker gets in.
+//! it. There others' failures at other logins slow nobody, and the pause is always the same,
+//! [`KNOWN_PAUSE`].
 //!
 //! The counts are in memory only. A restart forgives, and so does a flood of attempts from
 //! [`KEYS_COUNT_MAX`] networks; each costs the attacker a hash to wait for.
@@ -19,9 +25,10 @@
 //! - No lock is held between the beginning of an attempt and its end.
 //! - A clock that was set back makes nobody wait longer than 15 min.
 //! - A login without an account is counted like any other, so a refusal does not tell.
+//! - What is taken back had been counted: no attempt makes failures disappear by ending.
 //!
 //! # Not here
-//! - In which order passwords are hashed, and how often one login's → `turns.rs`.
+//! - In which order passwords are hashed, who waits for whom, and when a pause is over → `turns.rs`.
 
 use std::hash::Hash;
 use std::num::NonZeroUsize;
@@ -31,21 +38,22 @@ use std::time::Duration;
 use accounts::Login;
 use lru::LruCache;
 
-use crate::admission::network::Network;
+use crate::admission::network::{Group, Network};
+use crate::admission::turns::Lane;
 
 /// About 15 MB of each kind if all are in use.
 const KEYS_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero");
 
+/// After a wrong password from a network that the account knows, past the free ones.
+pub(crate) const KNOWN_PAUSE: Duration = Duration::from_millis(1_500);
+/// After a wrong password for a login that has failed before, from any network that it does not
+/// know.
+const ELSEWHERE_PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_FIRST_MS: u64 = 1_000;
 const PAUSE_MS_MAX: u64 = 15 * 60 * 1_000;
 /// 2¹⁰ s is the first pause over the longest, so more failures than that past the free ones change
 /// nothing.
 const DOUBLINGS_MAX: u64 = 10;
-
-/// Between two attempts at a login from a network that is known to it, and how long one may wait.
-/// Five who try at once all get their turn within ten seconds.
-const LINE_INTERVAL_MS: u64 = 1_500;
-const LINE_MS_MAX: u64 = 7_500;
 
 /// How many failures are free, and how long until one is forgiven.
 #[derive(Clone, Copy)]
@@ -62,6 +70,12 @@ impl Limit {
     pub(crate) const PER_NETWORK: Self = Self { free_count: 20, forgive_ms: 60 * 1_000 };
     /// Accounts that one network registers: a class in a computer room, but not a dictionary.
     pub(crate) const PER_REGISTRAR: Self = Self { free_count: 60, forgive_ms: 20 * 1_000 };
+
+    /// Of so many clients together.
+    fn times(self, clients_count: usize) -> Self {
+        let times = u64::try_from(clients_count).expect("a small number");
+        Self { free_count: self.free_count * times, forgive_ms: self.forgive_ms / times }
+    }
 }
 
 /// The attempt is refused: how long to wait before the next.
@@ -79,13 +93,7 @@ struct Failures {
 }
 
 /// A login, `None` for a secret that is no account's; and where it is tried from.
-type Origin = (Option<Login>, Network);
-
-/// When the next attempt from a known network may be made.
-#[derive(Clone, Copy, Default)]
-struct Line {
-    next_ms: u64,
-}
+pub(crate) type Origin = (Option<Login>, Network);
 
 pub(crate) struct Throttle {
     per_network: Limit,
@@ -94,84 +102,148 @@ pub(crate) struct Throttle {
 
 struct Counts {
     by_login: LruCache<Origin, Failures>,
+    /// Of each network, and of those that it is part of.
     by_network: LruCache<Network, Failures>,
-    known: LruCache<Origin, Line>,
+    known: LruCache<Origin, ()>,
 }
 
-/// An attempt that may be made after `wait`. Dropped untried, it is taken back.
+/// An attempt. Dropped untried, it counts against its network alone, if it was not slowed and the
+/// account does not know the network.
 #[must_use]
 pub(crate) struct Attempt {
     throttle: Arc<Throttle>,
-    origin: Origin,
-    pub(crate) wait: Duration,
+    pub(crate) origin: Origin,
+    begun_ms: u64,
     /// Whether the account has been used from this network before.
     pub(crate) is_known: bool,
+    /// Whether there were more failures than are free.
+    pub(crate) is_slowed: bool,
     /// Of this login from this network, before this attempt.
     pub(crate) failures_count: u64,
-    has_place: bool,
+    /// In which others wait for it.
+    pub(crate) lanes: Vec<Lane>,
     is_over: bool,
 }
 
 impl Throttle {
     pub(crate) fn new(per_network: Limit) -> Arc<Self> {
-        let (by_login, known) =
-            (LruCache::sparse(KEYS_COUNT_MAX), LruCache::sparse(KEYS_COUNT_MAX));
-        let by_network = LruCache::sparse(KEYS_COUNT_MAX);
-        Arc::new(Self { per_network, counts: Mutex::new(Counts { by_login, by_network, known }) })
+        let counts = Counts {
+            by_login: LruCache::sparse(KEYS_COUNT_MAX),
+            by_network: LruCache::sparse(KEYS_COUNT_MAX),
+            known: LruCache::sparse(KEYS_COUNT_MAX),
+        };
+        Arc::new(Self { per_network, counts: Mutex::new(counts) })
     }
 
-    /// Counts an attempt, or refuses it. A refused one does not count. Without a login it is one at
-    /// a secret that is no account's, and counts against the network alone.
+    /// Begins an attempt. Without a login it is one at a secret that is no account's, and counts
+    /// against the network alone.
     pub(crate) fn begin(
         self: &Arc<Self>,
         login: Option<&Login>,
         network: Network,
         now_ms: u64,
-    ) -> Result<Attempt, TooManyAttempts> {
+    ) -> Attempt {
         let origin = (login.cloned(), network);
         let mut counts = self.counts();
-        let of_login =
-            login.map(|_| look_up(&mut counts.by_login, &origin, Limit::PER_LOGIN, now_ms));
-        let of_network = look_up(&mut counts.by_network, &network, self.per_network, now_ms);
-        let failures_count =
-            of_login.map_or(0, |failures| failures.count(Limit::PER_LOGIN, now_ms));
-        let known = counts.known.get_mut(&origin);
-        let is_known = known.is_some();
-        let is_slowed = match of_login {
-            Some(failures) => failures.is_slowed(Limit::PER_LOGIN, now_ms),
-            None => of_network.is_slowed(self.per_network, now_ms),
-        };
-        let has_place = is_known && is_slowed;
-        let wait_ms = if let Some(line) = known {
-            if is_slowed { line.join(now_ms)? } else { 0 }
-        } else {
-            let of_login = of_login.map_or(0, |of| of.pause_ms(Limit::PER_LOGIN, now_ms));
-            let pause_ms = of_login.max(of_network.pause_ms(self.per_network, now_ms));
-            if pause_ms > 0 {
-                return Err(TooManyAttempts { retry_after_s: pause_ms.div_ceil(1_000) });
+        let is_known = counts.known.get(&origin).is_some();
+        let of_login = look_up(&mut counts.by_login, &origin, Limit::PER_LOGIN, now_ms);
+        let failures_count = of_login.count(Limit::PER_LOGIN, now_ms);
+        let slow = counts.slow(&origin, is_known, self.per_network, now_ms);
+        let mut lanes: Vec<_> = slow.into_iter().map(|(lane, _)| lane).collect();
+        let is_slowed = !lanes.is_empty();
+        if !is_slowed {
+            counts.add_to_login(&origin, now_ms);
+            if !is_known {
+                counts.add_to_network(network, self.per_network, now_ms);
             }
-            0
-        };
-        if let Some(of_login) = of_login {
-            counts.by_login.put(origin.clone(), of_login.plus_one(Limit::PER_LOGIN, now_ms));
         }
-        counts.by_network.put(network, of_network.plus_one(self.per_network, now_ms));
         drop(counts);
-        let (throttle, wait) = (Arc::clone(self), Duration::from_millis(wait_ms));
-        Ok(Attempt { throttle, origin, wait, is_known, failures_count, has_place, is_over: false })
+        // Who has failed before waits for others like them, and for nobody's first attempt.
+        let elsewhere = login.filter(|_| !is_known && failures_count > 0);
+        lanes.extend(elsewhere.cloned().map(Lane::Elsewhere));
+        let (throttle, begun_ms, is_over) = (Arc::clone(self), now_ms, false);
+        Attempt { throttle, origin, begun_ms, is_known, is_slowed, failures_count, lanes, is_over }
+    }
+
+    /// Counts something that is not to be done without end, or refuses it.
+    pub(crate) fn count(&self, network: Network, now_ms: u64) -> Result<(), TooManyAttempts> {
+        let mut counts = self.counts();
+        let pauses = network.distinct_groups().map(|(group, clients_count)| {
+            let limit = self.per_network.times(clients_count);
+            look_up(&mut counts.by_network, &group, limit, now_ms).pause_ms(limit, now_ms)
+        });
+        let pause_ms = pauses.max().unwrap_or_default();
+        if pause_ms > 0 {
+            return Err(TooManyAttempts { retry_after_s: pause_ms.div_ceil(1_000) });
+        }
+        counts.add_to_network(network, self.per_network, now_ms);
+        Ok(())
     }
 
     /// Notes that an account was used from here.
     pub(crate) fn note(&self, login: &Login, network: Network) {
         let origin = (Some(login.clone()), network);
-        let mut counts = self.counts();
-        if counts.known.get(&origin).is_none() {
-            counts.known.put(origin, Line::default());
-        }
+        self.counts().known.put(origin, ());
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+impl Counts {
+    /// The lanes of an origin that has failed more often than is free, or of which a network has;
+    /// each with its pause after a failure of now.
+    fn slow(
+        &mut self,
+        origin: &Origin,
+        is_known: bool,
+        per_network: Limit,
+        now_ms: u64,
+    ) -> Vec<(Lane, Duration)> {
+        let (login, network) = origin;
+        let mut slow = Vec::new();
+        let of_login = look_up(&mut self.by_login, origin, Limit::PER_LOGIN, now_ms);
+        let by_network = network.distinct_groups().map(|(group, clients_count)| {
+            let limit = per_network.times(clients_count);
+            let failures = look_up(&mut self.by_network, &group, limit, now_ms);
+            (group, failures.pause_after(limit, now_ms))
+        });
+        let by_network = by_network.filter_map(|(group, pause)| Some((group, pause?)));
+        let by_network: Vec<_> = by_network.collect();
+        let is_slowed = match login {
+            Some(_) => of_login.is_slowed(Limit::PER_LOGIN, now_ms),
+            None => is_known && !by_network.is_empty(),
+        };
+        if is_slowed {
+            let pause = of_login.pause_after(Limit::PER_LOGIN, now_ms);
+            let pause = pause.filter(|_| !is_known).unwrap_or(KNOWN_PAUSE);
+            slow.push((Lane::Here(login.clone(), *network), pause));
+        }
+        if !is_known {
+            let lane = |group| match login {
+                Some(_) => Lane::Network(group),
+                None => Lane::Here(None, group),
+            };
+            slow.extend(by_network.into_iter().map(|(group, pause)| (lane(group), pause)));
+        }
+        slow
+    }
+
+    fn add_to_network(&mut self, network: Network, per_network: Limit, now_ms: u64) {
+        for (group, clients_count) in network.distinct_groups() {
+            let limit = per_network.times(clients_count);
+            let failures = look_up(&mut self.by_network, &group, limit, now_ms);
+            self.by_network.put(group, failures.plus_one(limit, now_ms));
+        }
+    }
+
+    /// Counts nothing for a secret that is no account's.
+    fn add_to_login(&mut self, origin: &Origin, now_ms: u64) {
+        if let (Some(_), _) = origin {
+            let failures = look_up(&mut self.by_login, origin, Limit::PER_LOGIN, now_ms);
+            self.by_login.put(origin.clone(), failures.plus_one(Limit::PER_LOGIN, now_ms));
+        }
     }
 }
 
@@ -183,63 +255,60 @@ impl Attempt {
         let mut counts = self.throttle.counts();
         counts.by_login.pop(&self.origin);
         self.take_back_network(&mut counts);
-        if counts.known.get(&self.origin).is_none() {
-            counts.known.put(self.origin.clone(), Line::default());
-        }
+        counts.known.put(self.origin.clone(), ());
     }
 
-    /// It was wrong.
-    pub(crate) fn fail(mut self) {
+    /// It could not be tried, and that is the server's fault: nothing is counted.
+    pub(crate) fn cancel(self) {
+        self.take_back_network(&mut self.throttle.counts());
+    }
+
+    /// It was wrong: what was not counted when it began is counted now. Returns the lanes in which
+    /// nobody may follow for a while.
+    pub(crate) fn fail(mut self) -> Vec<(Lane, Duration)> {
         self.is_over = true;
+        let (_, network) = &self.origin;
+        let (per_network, now_ms) = (self.throttle.per_network, self.begun_ms);
+        let mut counts = self.throttle.counts();
+        if self.is_known || self.is_slowed {
+            counts.add_to_network(*network, per_network, now_ms);
+        }
+        if self.is_slowed {
+            counts.add_to_login(&self.origin, now_ms);
+        }
+        let mut pauses = counts.slow(&self.origin, self.is_known, per_network, now_ms);
+        let elsewhere = self.lanes.iter().filter(|lane| matches!(lane, Lane::Elsewhere(_)));
+        pauses.extend(elsewhere.map(|lane| (lane.clone(), ELSEWHERE_PAUSE)));
+        pauses
     }
 
+    /// What was counted when it began.
     fn take_back_network(&self, counts: &mut Counts) {
+        if self.is_known || self.is_slowed {
+            return;
+        }
         let (_, network) = &self.origin;
-        if let Some(of_network) = counts.by_network.get_mut(network) {
-            of_network.take_one_back(self.throttle.per_network);
+        for (group, clients_count) in network.distinct_groups() {
+            if let Some(failures) = counts.by_network.get_mut(&group) {
+                failures.take_one_back(self.throttle.per_network.times(clients_count));
+            }
         }
     }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        if self.is_over {
+        if self.is_over || self.is_slowed {
             return;
         }
-        let mut counts = self.throttle.counts();
-        if let Some(of_login) = counts.by_login.get_mut(&self.origin) {
+        if let Some(of_login) = self.throttle.counts().by_login.get_mut(&self.origin) {
             of_login.take_one_back(Limit::PER_LOGIN);
         }
-        self.take_back_network(&mut counts);
-        if let Some(line) = counts.known.get_mut(&self.origin).filter(|_| self.has_place) {
-            line.leave();
-        }
-    }
-}
-
-impl Line {
-    /// Takes the next place; returns how long to wait for it.
-    fn join(&mut self, now_ms: u64) -> Result<u64, TooManyAttempts> {
-        // Later than this no place is given: the clock was set back.
-        let latest_ms = now_ms + LINE_MS_MAX + LINE_INTERVAL_MS;
-        let place_ms = if self.next_ms > latest_ms { now_ms } else { self.next_ms.max(now_ms) };
-        let wait_ms = place_ms - now_ms;
-        if wait_ms > LINE_MS_MAX {
-            let retry_after_s = (wait_ms - LINE_MS_MAX).div_ceil(1_000);
-            return Err(TooManyAttempts { retry_after_s });
-        }
-        self.next_ms = place_ms + LINE_INTERVAL_MS;
-        Ok(wait_ms)
-    }
-
-    /// Who has gone before their turn gives a place back, or the line would be full of them.
-    fn leave(&mut self) {
-        self.next_ms = self.next_ms.saturating_sub(LINE_INTERVAL_MS);
     }
 }
 
 /// The present failures of a key. What a clock set back has put into the future is corrected for
-/// good, or the wait would begin anew at each look.
+/// good, or the wait would begin again at each look.
 fn look_up<K: Hash + Eq>(
     failures: &mut LruCache<K, Failures>,
     key: &K,
@@ -269,10 +338,17 @@ impl Failures {
         self.count(limit, now_ms) >= limit.free_count
     }
 
-    fn pause_ms(self, limit: Limit, now_ms: u64) -> u64 {
-        let count = self.count(limit, now_ms);
-        let Some(doublings) = count.checked_sub(limit.free_count) else { return 0 };
+    /// The pause after a failure, if there were more than are free.
+    fn pause_after(self, limit: Limit, now_ms: u64) -> Option<Duration> {
+        let doublings = self.count(limit, now_ms).checked_sub(limit.free_count)?;
         let pause_ms = (PAUSE_FIRST_MS << doublings.min(DOUBLINGS_MAX)).min(PAUSE_MS_MAX);
+        Some(Duration::from_millis(pause_ms))
+    }
+
+    /// What is left of that pause.
+    fn pause_ms(self, limit: Limit, now_ms: u64) -> u64 {
+        let pause = self.pause_after(limit, now_ms).unwrap_or_default();
+        let pause_ms = u64::try_from(pause.as_millis()).expect("at most 15 min");
         pause_ms.saturating_sub(now_ms - self.last_ms)
     }
 

@@ -98,20 +98,21 @@ async fn change_password(
     let old = old.or(Err(Refusal::of(ErrorCode::WrongPassword)))?;
     if revoke_others {
         let staying = staying(&app, &bearer, &login).await?;
-        let unlock = move |app: &App, login: &Login| {
-            let unlocked = app.accounts.unlock(login, &old)?;
+        let unlock = move |app: &App, login: &Login, old: &Password| {
+            let unlocked = app.accounts.unlock(login, old)?;
             let revoked = app.accounts.replace_password(&unlocked, &new, staying.as_ref())?;
             Ok((unlocked, revoked))
         };
-        let (unlocked, revoked) = app.log_in(login, address, unlock).await?;
+        let (unlocked, revoked) = app.log_in(login, old, address, unlock).await?;
         app.listeners.revoked(unlocked.account);
         let opener = Arc::clone(&app);
         let vault = blocking(move || Ok(opener.vaults.open(&unlocked)?)).await?;
         vault.remove_clients(revoked).await?;
     } else {
-        let change =
-            move |app: &App, login: &Login| app.accounts.change_password(login, &old, &new);
-        app.log_in(login, address, change).await?;
+        let change = move |app: &App, login: &Login, old: &Password| {
+            app.accounts.change_password(login, old, &new)
+        };
+        app.log_in(login, old, address, change).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }

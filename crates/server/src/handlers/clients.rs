@@ -64,8 +64,7 @@ async fn register(
         // No account has a password that is none: to the caller it is just a wrong one.
         let password = Password::parse(password);
         let password = password.or(Err(Refusal::of(ErrorCode::WrongPassword)))?;
-        let unlock = move |app: &App, login: &Login| app.accounts.unlock(login, &password);
-        let unlocked = app.log_in(login, address, unlock).await?;
+        let unlocked = app.log_in(login, password, address, App::unlock).await?;
         let app = Arc::clone(&app);
         // Removed since it was unlocked.
         let gone = ErrorCode::WrongPassword;

@@ -113,7 +113,6 @@ async fn prove(
     // No account has a password that is none: to the caller it is just a wrong one.
     let password =
         Password::parse(password.to_string()).or(Err(Refusal::of(ErrorCode::WrongPassword)))?;
-    let unlock = move |app: &App, login: &accounts::Login| app.accounts.unlock(login, &password);
-    app.log_in(device.session.login.clone(), address, unlock).await?;
+    app.log_in(device.session.login.clone(), password, address, App::unlock).await?;
     Ok(())
 }

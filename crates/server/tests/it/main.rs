@@ -225,6 +225,15 @@ impl Answer {
     }
 }
 
+/// The answers to so many requests that are made at the same time.
+fn at_once(count: usize, ask: impl Fn(usize) -> Answer + Sync) -> Vec<Answer> {
+    let ask = &ask;
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..count).map(|number| scope.spawn(move || ask(number))).collect();
+        asking.into_iter().map(|answer| answer.join().unwrap()).collect()
+    })
+}
+
 fn bearer(token: &str) -> String {
     if token.is_empty() { String::new() } else { format!("Bearer {token}") }
 }

@@ -1,3 +1,5 @@
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use super::*;
@@ -14,38 +16,76 @@ const fn network(number: u32) -> Network {
     Network::V4(Ipv4Addr::from_bits(number))
 }
 
-fn throttle() -> Arc<Throttle> {
-    Throttle::new(Limit::PER_NETWORK)
-}
-
 fn login(name: &str) -> Login {
     Login::parse(name).unwrap()
 }
 
-/// Fails once: `None`, or if it is refused, after how many seconds to come again.
-fn fail(throttle: &Arc<Throttle>, login: &Login, network: Network, now_ms: u64) -> Option<u64> {
-    match throttle.begin(Some(login), network, now_ms) {
-        Ok(attempt) => {
-            attempt.fail();
-            None
+/// Attempts of which none waits: one that has to is given up.
+struct Scene {
+    throttle: Arc<Throttle>,
+    paused_until_ms: RefCell<HashMap<Lane, u64>>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self { throttle: Throttle::new(Limit::PER_NETWORK), paused_until_ms: RefCell::default() }
+    }
+
+    /// An attempt, or how many seconds it has to wait.
+    fn begin(&self, login: Option<&Login>, network: Network, now_ms: u64) -> Result<Attempt, u64> {
+        let attempt = self.throttle.begin(login, network, now_ms);
+        let paused = self.paused_until_ms.borrow();
+        let until_ms = attempt.lanes.iter().filter_map(|lane| paused.get(lane)).max();
+        match until_ms.and_then(|until_ms| until_ms.checked_sub(now_ms)) {
+            None | Some(0) => Ok(attempt),
+            Some(pause_ms) => Err(pause_ms.div_ceil(SECOND)),
         }
-        Err(TooManyAttempts { retry_after_s }) => Some(retry_after_s),
+    }
+
+    fn end_in_failure(&self, attempt: Attempt, now_ms: u64) {
+        let mut paused = self.paused_until_ms.borrow_mut();
+        for (lane, pause) in attempt.fail() {
+            // How often one login is tried from everywhere is no matter here.
+            if !matches!(lane, Lane::Elsewhere(_)) {
+                let until_ms = now_ms + u64::try_from(pause.as_millis()).unwrap();
+                paused.entry(lane).and_modify(|u| *u = until_ms.max(*u)).or_insert(until_ms);
+            }
+        }
+    }
+
+    /// Fails once: `None`, or how many seconds it has to wait for it.
+    fn fail(&self, login: &Login, network: Network, now_ms: u64) -> Option<u64> {
+        self.fail_at(Some(login), network, now_ms)
+    }
+
+    fn fail_at(&self, login: Option<&Login>, network: Network, now_ms: u64) -> Option<u64> {
+        let attempt = match self.begin(login, network, now_ms) {
+            Ok(attempt) => attempt,
+            Err(wait_s) => return Some(wait_s),
+        };
+        self.end_in_failure(attempt, now_ms);
+        None
+    }
+
+    /// Whether an attempt would be. It is not made.
+    fn is_slowed(&self, login: &Login, network: Network) -> bool {
+        let attempt = self.throttle.begin(Some(login), network, START);
+        let is_slowed = attempt.is_slowed;
+        attempt.cancel();
+        is_slowed
+    }
+
+    /// Logs in once; whether it did not have to wait.
+    fn succeed(&self, login: &Login, network: Network, now_ms: u64) -> bool {
+        self.begin(Some(login), network, now_ms).map(Attempt::succeed).is_ok()
     }
 }
 
-/// Logs in once, and says after how many milliseconds.
-fn succeed(throttle: &Arc<Throttle>, login: &Login, network: Network, now_ms: u64) -> Option<u64> {
-    let attempt = throttle.begin(Some(login), network, now_ms).ok()?;
-    let wait_ms = u64::try_from(attempt.wait.as_millis()).unwrap();
-    attempt.succeed();
-    Some(wait_ms)
-}
-
 /// How many of an attacker's attempts get through who tries whenever it is allowed.
-fn attempts_within(throttle: &Arc<Throttle>, login: &Login, from_ms: u64, until_ms: u64) -> u64 {
+fn attempts_within(scene: &Scene, login: &Login, from_ms: u64, until_ms: u64) -> u64 {
     let (mut now_ms, mut count) = (from_ms, 0);
     while now_ms < until_ms && count < 1_000 {
-        match fail(throttle, login, HOME, now_ms) {
+        match scene.fail(login, HOME, now_ms) {
             None => count += 1,
             Some(retry_after_s) => now_ms += retry_after_s * SECOND,
         }
@@ -55,24 +95,24 @@ fn attempts_within(throttle: &Arc<Throttle>, login: &Login, from_ms: u64, until_
 
 #[test]
 fn after_five_failures_the_pauses_double_up_to_fifteen_minutes() {
-    let (throttle, ada) = (throttle(), login("ada"));
+    let (scene, ada) = (Scene::new(), login("ada"));
     for _ in 0..5 {
-        assert_eq!(fail(&throttle, &ada, HOME, START), None);
+        assert_eq!(scene.fail(&ada, HOME, START), None);
     }
     let mut now_ms = START;
     for pause_s in [1, 2, 4, 8, 16, 32, 64, 128, 256] {
-        assert_eq!(fail(&throttle, &ada, HOME, now_ms), Some(pause_s));
-        assert_eq!(fail(&throttle, &ada, HOME, now_ms + pause_s * SECOND - 1), Some(1));
+        assert_eq!(scene.fail(&ada, HOME, now_ms), Some(pause_s));
+        assert_eq!(scene.fail(&ada, HOME, now_ms + pause_s * SECOND - 1), Some(1));
         now_ms += pause_s * SECOND;
-        assert_eq!(fail(&throttle, &ada, HOME, now_ms), None, "after {pause_s} s");
+        assert_eq!(scene.fail(&ada, HOME, now_ms), None, "after {pause_s} s");
     }
     // Meanwhile none was forgiven: that takes 15 minutes. From here on the longest pause is met.
     for _ in 0..20 {
         now_ms += 15 * MINUTE;
-        assert_eq!(fail(&throttle, &ada, HOME, now_ms), None);
+        assert_eq!(scene.fail(&ada, HOME, now_ms), None);
     }
-    assert!(fail(&throttle, &ada, HOME, now_ms).unwrap() <= 15 * 60);
-    assert_eq!(fail(&throttle, &login("bob"), HOME, now_ms), None, "others are not affected");
+    assert!(scene.fail(&ada, HOME, now_ms).unwrap() <= 15 * 60);
+    assert_eq!(scene.fail(&login("bob"), HOME, now_ms), None, "others are not affected");
 }
 
 #[test]
@@ -83,166 +123,241 @@ fn the_longest_pause_is_fifteen_minutes() {
 
 #[test]
 fn patience_gives_an_attacker_a_hundred_attempts_a_day() {
-    let (throttle, ada) = (throttle(), login("ada"));
-    let first_day = attempts_within(&throttle, &ada, START, START + DAY);
-    let second_day = attempts_within(&throttle, &ada, START + DAY, START + 2 * DAY);
+    let (scene, ada) = (Scene::new(), login("ada"));
+    let first_day = attempts_within(&scene, &ada, START, START + DAY);
+    let second_day = attempts_within(&scene, &ada, START + DAY, START + 2 * DAY);
     assert!((96..=15 + 96).contains(&first_day), "{first_day}");
     assert!((90..=97).contains(&second_day), "{second_day}");
 }
 
 #[test]
 fn a_stranger_s_guesses_keep_nobody_else_out() {
-    let (throttle, ada) = (throttle(), login("ada"));
+    let (scene, ada) = (Scene::new(), login("ada"));
     for number in 10..1_000 {
-        while fail(&throttle, &ada, network(number), START).is_none() {}
+        while scene.fail(&ada, network(number), START).is_none() {}
     }
-    assert_eq!(succeed(&throttle, &ada, HOME, START), Some(0));
+    assert!(scene.succeed(&ada, HOME, START));
 }
 
 #[test]
 fn a_success_clears_the_login_for_its_network() {
-    let (throttle, ada) = (throttle(), login("ada"));
+    let (scene, ada) = (Scene::new(), login("ada"));
     for _ in 0..4 {
-        assert_eq!(fail(&throttle, &ada, HOME, START), None);
+        assert_eq!(scene.fail(&ada, HOME, START), None);
     }
-    assert_eq!(succeed(&throttle, &ada, HOME, START), Some(0));
+    assert!(scene.succeed(&ada, HOME, START));
     for _ in 0..5 {
-        assert_eq!(throttle.begin(Some(&ada), HOME, START).unwrap().failures_count, 0);
+        assert_eq!(scene.begin(Some(&ada), HOME, START).unwrap().failures_count, 0);
     }
 }
 
 #[test]
-fn from_a_known_network_attempts_wait_in_line_and_five_get_their_turn_within_ten_seconds() {
-    let (throttle, ada) = (throttle(), login("ada"));
-    throttle.note(&ada, HOME);
+fn from_a_known_network_attempts_are_slowed_past_five_failures_and_not_refused() {
+    let (scene, ada) = (Scene::new(), login("ada"));
+    scene.throttle.note(&ada, HOME);
     for _ in 0..5 {
-        assert_eq!(fail(&throttle, &ada, HOME, START), None);
+        assert!(!scene.is_slowed(&ada, HOME));
+        assert_eq!(scene.fail(&ada, HOME, START), None);
     }
-    // As many as may wait do, again and again.
-    let waits = || {
-        let waits = (0..).map_while(|_| throttle.begin(Some(&ada), HOME, START).ok());
-        waits.map(|attempt| (attempt.wait.as_millis(), attempt.fail()).0).collect::<Vec<_>>()
-    };
-    assert_eq!(waits(), [0, 1_500, 3_000, 4_500, 6_000, 7_500]);
-    assert_eq!(fail(&throttle, &ada, HOME, START), Some(2));
-    // One of them has had its turn; who comes next has theirs within the time.
-    assert_eq!(succeed(&throttle, &ada, HOME, START + 1_500), Some(7_500));
-    // Elsewhere, and for others here, all is as it was.
-    assert_eq!(succeed(&throttle, &ada, ELSEWHERE, START), Some(0));
-    assert_eq!(succeed(&throttle, &login("bob"), HOME, START), Some(0));
-}
-
-#[test]
-fn who_leaves_the_line_makes_room_in_it() {
-    let (throttle, ada) = (throttle(), login("ada"));
-    throttle.note(&ada, HOME);
-    for _ in 0..5 {
-        assert_eq!(fail(&throttle, &ada, HOME, START), None);
-    }
+    let mut now_ms = START;
     for _ in 0..100 {
-        drop(throttle.begin(Some(&ada), HOME, START).unwrap());
+        assert!(scene.is_slowed(&ada, HOME));
+        assert_eq!(scene.fail(&ada, HOME, now_ms), Some(2));
+        now_ms += u64::try_from(KNOWN_PAUSE.as_millis()).unwrap();
+        assert_eq!(scene.fail(&ada, HOME, now_ms), None);
     }
-    assert_eq!(succeed(&throttle, &ada, HOME, START), Some(0));
+    // Elsewhere all is as it was.
+    assert!(!scene.is_slowed(&ada, ELSEWHERE));
+    assert!(scene.succeed(&ada, HOME, now_ms + 2 * SECOND));
+    assert!(!scene.is_slowed(&ada, HOME));
+}
+
+#[test]
+fn who_waits_at_home_and_leaves_makes_no_failure_disappear() {
+    let (scene, ada) = (Scene::new(), login("ada"));
+    scene.throttle.note(&ada, HOME);
+    for _ in 0..5 {
+        assert_eq!(scene.fail(&ada, HOME, START), None);
+    }
+    let begin = || scene.throttle.begin(Some(&ada), HOME, START);
+    let many: Vec<_> = (0..200).map(|_| begin()).collect();
+    drop(many);
+    assert!(scene.is_slowed(&ada, HOME));
+    // Nor of the network, over all logins.
+    for index in 0..15 {
+        assert_eq!(scene.fail(&login(&format!("user{index}")), HOME, START), None);
+    }
+    let names: Vec<_> = (0..20).map(|index| login(&format!("own{index}"))).collect();
+    for own in &names {
+        scene.throttle.note(own, HOME);
+        drop(scene.begin(Some(own), HOME, START).unwrap());
+    }
+    assert_eq!(scene.fail(&login("bob"), HOME, START), Some(1));
 }
 
 #[test]
 fn from_a_known_network_nobody_is_refused_for_others_guesses() {
-    let (throttle, ada) = (throttle(), login("ada"));
-    assert_eq!(succeed(&throttle, &ada, HOME, START), Some(0));
+    let (scene, ada) = (Scene::new(), login("ada"));
+    assert!(scene.succeed(&ada, HOME, START));
     for index in 0..20 {
-        assert_eq!(fail(&throttle, &login(&format!("user{index}")), HOME, START), None);
+        assert_eq!(scene.fail(&login(&format!("user{index}")), HOME, START), None);
     }
-    assert_eq!(fail(&throttle, &login("bob"), HOME, START), Some(1));
-    assert_eq!(succeed(&throttle, &ada, HOME, START), Some(0));
+    assert_eq!(scene.fail(&login("bob"), HOME, START), Some(1));
+    assert!(scene.succeed(&ada, HOME, START));
 }
 
 #[test]
 fn a_burst_gets_no_further_than_a_row() {
-    let (throttle, ada) = (throttle(), login("ada"));
-    let running: Vec<_> =
-        (0..100).map_while(|_| throttle.begin(Some(&ada), HOME, START).ok()).collect();
+    let (scene, ada) = (Scene::new(), login("ada"));
+    let begin = || scene.throttle.begin(Some(&ada), HOME, START);
+    let running: Vec<_> = (0..100).map(|_| begin()).filter(|one| !one.is_slowed).collect();
     assert_eq!(running.len(), 5);
-    running.into_iter().for_each(Attempt::fail);
-    assert_eq!(fail(&throttle, &ada, HOME, START), Some(1));
+    for attempt in running {
+        scene.end_in_failure(attempt, START);
+    }
+    assert_eq!(scene.fail(&ada, HOME, START), Some(1));
 }
 
 #[test]
-fn an_attempt_that_was_not_made_does_not_count() {
-    let (throttle, ada) = (throttle(), login("ada"));
-    for _ in 0..100 {
-        drop(throttle.begin(Some(&ada), HOME, START).unwrap());
+fn an_attempt_that_was_not_made_counts_against_its_network_alone() {
+    let (scene, ada) = (Scene::new(), login("ada"));
+    for _ in 0..20 {
+        let attempt = scene.begin(Some(&ada), HOME, START).unwrap();
+        assert_eq!((attempt.failures_count, attempt.is_slowed), (0, false));
     }
-    assert_eq!(fail(&throttle, &ada, HOME, START), None);
+    assert!(scene.is_slowed(&login("bob"), HOME));
+    // No more than that, however many wait then.
+    for _ in 0..100 {
+        drop(scene.begin(Some(&ada), HOME, START).unwrap());
+    }
+    assert_eq!(scene.fail(&login("bob"), HOME, START), None);
+    assert_eq!(scene.fail(&login("bob"), HOME, START), Some(2));
+    // Unless the server could not try it.
+    for _ in 0..100 {
+        scene.begin(Some(&ada), network(3), START).unwrap().cancel();
+    }
+    assert!(scene.succeed(&ada, ELSEWHERE, START));
+    // From a known network it costs nothing: there is no way but to try.
+    for _ in 0..100 {
+        drop(scene.begin(Some(&ada), ELSEWHERE, START).unwrap());
+    }
+    assert!(!scene.is_slowed(&login("bob"), ELSEWHERE));
+}
+
+#[test]
+fn subnets_of_one_home_and_homes_of_one_site_have_growing_allowances() {
+    let subnet = |site: u16, home: u16, subnet: u16| {
+        Network::of([0x2001, 0xdb8, site, home << 8 | subnet, 0, 0, 0, 1].into())
+    };
+    let scene = Scene::new();
+    let count = |networks: &mut dyn Iterator<Item = Network>| {
+        let attempts = networks.flat_map(|network| (0..20).map(move |number| (network, number)));
+        let free = attempts.take_while(|(network, number)| {
+            scene.fail(&login(&format!("user{number}")), *network, START).is_none()
+        });
+        free.count()
+    };
+    // One home's 256 subnets are four clients, and one site's 256 homes sixteen.
+    assert_eq!(count(&mut (0..256).map(|number| subnet(1, 1, number))), 4 * 20);
+    assert_eq!(count(&mut (2..256).map(|number| subnet(1, number, 0))), (16 - 4) * 20);
+    assert_eq!(count(&mut (0..1).map(|number| subnet(2, 1, number))), 20);
 }
 
 #[test]
 fn a_network_is_slowed_over_all_logins() {
-    let throttle = throttle();
+    let scene = Scene::new();
     for index in 0..20 {
-        assert_eq!(fail(&throttle, &login(&format!("user{index}")), HOME, START), None);
+        assert_eq!(scene.fail(&login(&format!("user{index}")), HOME, START), None);
     }
-    assert_eq!(fail(&throttle, &login("ada"), HOME, START), Some(1));
+    assert_eq!(scene.fail(&login("ada"), HOME, START), Some(1));
     // A success elsewhere, or with one's own account, does not reset the network.
-    assert_eq!(succeed(&throttle, &login("ada"), ELSEWHERE, START), Some(0));
-    assert_eq!(fail(&throttle, &login("ada"), HOME, START), Some(1));
-    assert_eq!(fail(&throttle, &login("ada"), HOME, START + SECOND), None);
+    assert!(scene.succeed(&login("ada"), ELSEWHERE, START));
+    assert_eq!(scene.fail(&login("ada"), HOME, START), Some(1));
+    assert_eq!(scene.fail(&login("ada"), HOME, START + SECOND), None);
 }
 
 #[test]
 fn successes_do_not_use_up_a_network() {
-    let throttle = throttle();
+    let scene = Scene::new();
     for index in 0..100 {
-        assert!(succeed(&throttle, &login(&format!("user{index}")), HOME, START).is_some());
+        assert!(scene.succeed(&login(&format!("user{index}")), HOME, START));
     }
-    assert_eq!(fail(&throttle, &login("ada"), HOME, START), None);
+    assert_eq!(scene.fail(&login("ada"), HOME, START), None);
 }
 
 #[test]
 fn attempts_without_a_login_count_against_their_network_alone() {
-    let throttle = throttle();
-    let attempt = |from| throttle.begin(None, from, START).map(Attempt::fail);
+    let scene = Scene::new();
     for _ in 0..20 {
-        attempt(HOME).unwrap();
+        assert_eq!(scene.fail_at(None, HOME, START), None);
     }
-    assert_eq!(attempt(HOME), Err(TooManyAttempts { retry_after_s: 1 }));
-    attempt(ELSEWHERE).unwrap();
-    // Whoever has been right from here before is not refused.
-    throttle.begin(None, ELSEWHERE, START).unwrap().succeed();
+    assert_eq!(scene.fail_at(None, HOME, START), Some(1));
+    assert_eq!(scene.fail_at(None, HOME, START + SECOND), None);
+    assert_eq!(scene.fail_at(None, HOME, START + SECOND), Some(2));
+    // Where it has been right before, the pause stays the same.
+    scene.begin(None, ELSEWHERE, START).unwrap().succeed();
     for _ in 0..20 {
-        attempt(ELSEWHERE).unwrap();
+        assert_eq!(scene.fail_at(None, ELSEWHERE, START), None);
     }
-    let attempt = throttle.begin(None, ELSEWHERE, START).unwrap();
-    assert!(attempt.wait <= Duration::from_millis(LINE_MS_MAX));
+    for second in (0..20).step_by(2) {
+        assert_eq!(scene.fail_at(None, ELSEWHERE, START + second * SECOND), Some(2));
+        assert_eq!(scene.fail_at(None, ELSEWHERE, START + (second + 2) * SECOND), None);
+    }
+}
+
+#[test]
+fn guesses_at_another_secret_slow_no_login() {
+    let lanes = |login: Option<&Login>| {
+        let throttle = Throttle::new(Limit::PER_NETWORK);
+        let attempts = (0..30).map(|_| throttle.begin(login, HOME, START));
+        attempts.flat_map(Attempt::fail).map(|(lane, _)| lane).collect::<Vec<_>>()
+    };
+    let (of_login, of_secret) = (lanes(Some(&login("ada"))), lanes(None));
+    assert!(!of_login.is_empty() && !of_secret.is_empty());
+    assert!(of_login.iter().all(|lane| !of_secret.contains(lane)));
+}
+
+#[test]
+fn accounts_are_made_so_often_and_then_with_pauses() {
+    let throttle = Throttle::new(Limit::PER_REGISTRAR);
+    for _ in 0..60 {
+        throttle.count(HOME, START).unwrap();
+    }
+    assert_eq!(throttle.count(HOME, START), Err(TooManyAttempts { retry_after_s: 1 }));
+    throttle.count(HOME, START + SECOND).unwrap();
+    throttle.count(ELSEWHERE, START).unwrap();
 }
 
 #[test]
 fn a_clock_set_back_makes_nobody_wait_longer() {
-    let (throttle, ada) = (throttle(), login("ada"));
-    for _ in 0..5 {
-        assert_eq!(fail(&throttle, &ada, HOME, START + 300 * DAY), None);
+    let scene = Scene::new();
+    for index in 0..20 {
+        let user = login(&format!("user{index}"));
+        assert_eq!(scene.fail(&user, HOME, START + 300 * DAY), None);
     }
-    let refused = fail(&throttle, &ada, HOME, START);
-    assert!(refused.is_some_and(|seconds| seconds <= 15 * 60), "{refused:?}");
-    let waited_ms = START + refused.unwrap() * SECOND;
-    assert_eq!(fail(&throttle, &ada, HOME, waited_ms), None);
-
-    throttle.note(&ada, ELSEWHERE);
-    for _ in 0..8 {
-        assert_eq!(fail(&throttle, &ada, ELSEWHERE, START + 300 * DAY), None);
+    let attempt = scene.throttle.begin(Some(&login("ada")), HOME, START);
+    for (_, pause) in attempt.fail() {
+        assert!(pause <= Duration::from_mins(15), "{pause:?}");
     }
-    assert_eq!(succeed(&throttle, &ada, ELSEWHERE, START), Some(0));
+    let counted = Throttle::new(Limit::PER_NETWORK);
+    for _ in 0..20 {
+        counted.count(HOME, START + 300 * DAY).unwrap();
+    }
+    let TooManyAttempts { retry_after_s } = counted.count(HOME, START).unwrap_err();
+    assert!(retry_after_s <= 15 * 60, "{retry_after_s}");
+    counted.count(HOME, START + retry_after_s * SECOND).unwrap();
 }
 
 #[test]
 fn the_memory_is_bounded() {
-    let throttle = throttle();
+    let scene = Scene::new();
     let count_max = KEYS_COUNT_MAX.get();
     for index in 0..u32::try_from(count_max).unwrap() + 10 {
         let (login, network) = (login(&format!("u{index}")), network(index));
-        assert_eq!(fail(&throttle, &login, network, START), None);
-        throttle.note(&login, network);
+        assert_eq!(scene.fail(&login, network, START), None);
+        scene.throttle.note(&login, network);
     }
-    let counts = throttle.counts();
+    let counts = scene.throttle.counts();
     let lengths = (counts.by_login.len(), counts.by_network.len(), counts.known.len());
     assert_eq!(lengths, (count_max, count_max, count_max));
 }

@@ -1,0 +1,238 @@
+//! Those who wait, and in which order they are served.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use lru::LruCache;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::arrivals::Arrivals;
+use super::{Applicant, Class, Lane, Turn, WAITING_COUNT_MAX};
+use crate::admission::network::Group;
+
+/// So many known applicants are served in a row while others wait.
+const KNOWN_IN_A_ROW_MAX: u32 = 3;
+/// How many networks' last turns are remembered; one that is forgotten is like one that had none.
+const SERVED_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero");
+
+pub(super) struct State<K: Group> {
+    pub(super) free_count: usize,
+    /// By the widest group.
+    pub(super) under_way: HashMap<K, usize>,
+    /// The number of each group's last turn.
+    served: LruCache<K, u64>,
+    /// In which a turn is held.
+    held_lanes: HashSet<Lane>,
+    /// In which none is given before then.
+    paused_lanes: HashMap<Lane, Instant>,
+    /// By class.
+    pub(super) queues: [Queue<K>; 3],
+    known_in_a_row: u32,
+    /// Of arrivals and of turns.
+    next_number: u64,
+    pub(super) arrivals: Arrivals,
+}
+
+pub(super) struct Waiting<K: Group> {
+    pub(super) applicant: Applicant<K>,
+    number: u64,
+    pub(super) wake: oneshot::Sender<Turn<K>>,
+}
+
+/// Those of one class who wait.
+pub(super) struct Queue<K: Group> {
+    waiting: Vec<Waiting<K>>,
+    /// How many of each group wait.
+    counts: HashMap<K, usize>,
+}
+
+impl<K: Group> State<K> {
+    pub(super) fn new(free_count: usize) -> Self {
+        Self {
+            free_count,
+            under_way: HashMap::new(),
+            served: LruCache::sparse(SERVED_COUNT_MAX),
+            held_lanes: HashSet::new(),
+            paused_lanes: HashMap::new(),
+            queues: [Queue::new(), Queue::new(), Queue::new()],
+            known_in_a_row: 0,
+            next_number: 1,
+            arrivals: Arrivals::new(),
+        }
+    }
+
+    /// Lets somebody wait, perhaps in the place of somebody else, or of nobody at all: whose `wake`
+    /// is dropped waits no more.
+    /// Their place in the order is kept for that long.
+    pub(super) fn join(
+        &mut self,
+        applicant: Applicant<K>,
+        wake: oneshot::Sender<Turn<K>>,
+        kept: Duration,
+    ) {
+        let number = self.number();
+        let number = match applicant.digest {
+            Some(digest) => self.arrivals.arrive(digest, number, Instant::now(), kept),
+            None => number,
+        };
+        self.queues[applicant.class as usize].push(Waiting { applicant, number, wake });
+    }
+
+    /// Takes out whose turn it is now.
+    pub(super) fn next(&mut self) -> Option<Waiting<K>> {
+        if self.free_count == 0 {
+            return None;
+        }
+        let classes = if self.known_in_a_row < KNOWN_IN_A_ROW_MAX {
+            [Class::Known, Class::Stranger, Class::Registration]
+        } else {
+            [Class::Stranger, Class::Registration, Class::Known]
+        };
+        let next = classes.into_iter().find_map(|class| self.next_of(class))?;
+        let Applicant { key, class, digest, ref lanes, .. } = next.applicant;
+        self.known_in_a_row =
+            if class == Class::Known { self.known_in_a_row.saturating_add(1) } else { 0 };
+        self.free_count -= 1;
+        let [widest, ..] = key.groups();
+        *self.under_way.entry(widest).or_default() += 1;
+        let number = self.number();
+        for (group, _) in key.distinct_groups() {
+            self.served.put(group, number);
+        }
+        self.held_lanes.extend(lanes.iter().cloned());
+        if let Some(digest) = digest {
+            self.arrivals.forget(digest);
+            // Who asks twice at a time has come first but once.
+            let waiting = self.queues[class as usize].waiting.iter_mut();
+            let same = waiting.filter(|waiting| waiting.applicant.digest == Some(digest));
+            same.for_each(|waiting| waiting.number = number);
+        }
+        Some(next)
+    }
+
+    fn next_of(&mut self, class: Class) -> Option<Waiting<K>> {
+        let Self { queues, held_lanes, paused_lanes, under_way, served, .. } = self;
+        queues[class as usize].take_min(|Waiting { applicant, number, .. }, share| {
+            let mut lanes = applicant.lanes.iter();
+            let is_open = lanes.all(|l| !held_lanes.contains(l) && !paused_lanes.contains_key(l));
+            is_open.then(|| {
+                let groups = applicant.key.groups();
+                let under_way = under_way.get(&groups[0]).copied().unwrap_or_default();
+                let served = groups.map(|group| served.peek(&group).copied().unwrap_or_default());
+                (under_way, served, share, applicant.rank, *number)
+            })
+        })
+    }
+
+    pub(super) fn end(&mut self, key: K, lanes: &[Lane]) {
+        self.free_count += 1;
+        for lane in lanes {
+            self.held_lanes.remove(lane);
+        }
+        let [widest, ..] = key.groups();
+        let under_way = self.under_way.get_mut(&widest).expect("who ends a turn has had it");
+        *under_way -= 1;
+        if *under_way == 0 {
+            self.under_way.remove(&widest);
+        }
+    }
+
+    /// The longest pause counts.
+    pub(super) fn pause(&mut self, lane: Lane, until: Instant) {
+        let paused = self.paused_lanes.entry(lane).or_insert(until);
+        *paused = until.max(*paused);
+    }
+
+    pub(super) fn reopen(&mut self, lane: &Lane, now: Instant) {
+        if self.paused_lanes.get(lane).is_some_and(|until| *until <= now) {
+            self.paused_lanes.remove(lane);
+        }
+    }
+
+    /// How long one of these lanes is paused.
+    pub(super) fn opens_in(&self, lanes: &[Lane]) -> Duration {
+        let until = lanes.iter().filter_map(|lane| self.paused_lanes.get(lane)).max();
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+}
+
+impl<K: Group> Queue<K> {
+    fn new() -> Self {
+        Self { waiting: Vec::new(), counts: HashMap::new() }
+    }
+
+    /// Adds somebody, and if there are too many then, lets the last in the order go.
+    fn push(&mut self, waiting: Waiting<K>) {
+        self.remove_gone();
+        for (group, _) in waiting.applicant.key.distinct_groups() {
+            *self.counts.entry(group).or_default() += 1;
+        }
+        self.waiting.push(waiting);
+        if self.waiting.len() > WAITING_COUNT_MAX {
+            let order = |waiting: &Waiting<K>| {
+                (self.share(waiting.applicant.key), waiting.applicant.rank, waiting.number)
+            };
+            let all = self.waiting.iter().enumerate();
+            let (last, _) = all.max_by_key(|(_, waiting)| order(waiting)).expect("one was added");
+            drop(self.remove(last));
+        }
+    }
+
+    /// Takes out whoever has the lowest order, of those who have one. It is made of who waits and
+    /// of their share.
+    fn take_min<O: Ord>(
+        &mut self,
+        order: impl Fn(&Waiting<K>, usize) -> Option<O>,
+    ) -> Option<Waiting<K>> {
+        self.remove_gone();
+        let ordered = self.waiting.iter().enumerate().filter_map(|(index, waiting)| {
+            Some((order(waiting, self.share(waiting.applicant.key))?, index))
+        });
+        let (_, index) = ordered.min()?;
+        Some(self.remove(index))
+    }
+
+    /// How many clients' worth of a key's widest group, or of a narrower one, wait: the most.
+    fn share(&self, key: K) -> usize {
+        let counts = key.distinct_groups().map(|(group, clients_count)| {
+            self.counts.get(&group).copied().unwrap_or_default().div_ceil(clients_count)
+        });
+        counts.max().unwrap_or_default()
+    }
+
+    /// Who has gone waits no more.
+    fn remove_gone(&mut self) {
+        let mut index = 0;
+        while index < self.waiting.len() {
+            if self.waiting[index].wake.is_closed() {
+                drop(self.remove(index));
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    fn remove(&mut self, index: usize) -> Waiting<K> {
+        let removed = self.waiting.swap_remove(index);
+        for (group, _) in removed.applicant.key.distinct_groups() {
+            let count = self.counts.get_mut(&group).expect("who waits is counted");
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&group);
+            }
+        }
+        removed
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}
