@@ -1,11 +1,13 @@
 //! The accept loop: connections within their limit, and an orderly end.
 //!
 //! # Invariants
-//! - At most `connections_max` connections are open; further ones wait in the system's queue. One
-//!   network has a share of them; what it opens beyond that is refused and closed at once.
+//! - At most `connections_max` connections are open, and as many of a network as is its share. A
+//!   further one takes the place of another, or is refused and closed at once
+//!   (`admission/connections.rs`).
 //! - After `shutdown` no connection and no further request is taken; those under way are answered,
 //!   for at most [`SHUTDOWN_MAX`].
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -25,7 +27,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use crate::admission::connections::Place;
+use crate::admission::connections::{ConnectionPlace, OpenConnection, answer_body, request_body};
 use crate::app::App;
 use crate::extract::Peer;
 use crate::gateway::Address;
@@ -40,10 +42,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// What is read of a connection before somebody asks for it, and gathered before it is written.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
-/// For a connection over its network's share. It has not been read, so this may be lost on the way.
+/// For a connection for which there is no place. It has not been read, so this may be lost on the
+/// way.
 const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
-    content-type: application/json\r\nconnection: close\r\ncontent-length: 85\r\n\r\n\
-    {\"error\":{\"code\":\"busy\",\"message\":\"too many connections are open from this address\"}}";
+    content-type: application/json\r\nconnection: close\r\ncontent-length: 67\r\n\r\n\
+    {\"error\":{\"code\":\"busy\",\"message\":\"too many connections are open\"}}";
 
 /// A socket, and what answers on it.
 pub(crate) struct Listener {
@@ -57,35 +60,38 @@ pub(crate) async fn serve(listener: Listener, app: &Arc<App>, shutdown: impl Fut
     let Listener { socket, router, idle_max } = listener;
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).max_buf_size(BUFFER_BYTES_MAX);
-    http.max_header_size(HEAD_BYTES_MAX);
+    http.max_header_size(HEAD_BYTES_MAX).header_read_timeout(idle_max);
     let graceful = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);
     loop {
-        let (mut place, accepted) = tokio::select! {
-            next = accept(&socket, app) => next,
+        let accepted = tokio::select! {
+            accepted = accept(&socket, app) => accepted,
             () = &mut shutdown => break,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                if !app.connections.admit(&mut place, peer, &app.proxies) {
-                    if app.tls.is_none() {
-                        // It takes what fits its buffer, which is new, or it has gone.
-                        drop(stream.try_write(TOO_MANY_CONNECTIONS));
-                    }
-                    app.metrics.connection_refused();
-                    continue;
+            Ok(NewConnection { stream, place: None, .. }) => {
+                if app.tls.is_none() {
+                    // It takes what fits its buffer, which is new, or it has gone.
+                    drop(stream.try_write(TOO_MANY_CONNECTIONS));
                 }
-                let idle_max = app.connections.idle_max(idle_max);
-                let mut http = http.clone();
-                http.header_read_timeout(idle_max);
-                let (app, router) = (Arc::clone(app), router.clone());
+                app.metrics.connection_refused();
+            }
+            Ok(NewConnection { stream, peer, place: Some(place) }) => {
+                let (app, router, http) = (Arc::clone(app), router.clone(), http.clone());
                 let watcher = graceful.watcher();
                 tokio::spawn(async move {
                     app.metrics.connected();
+                    let open = Arc::clone(&place.connection);
                     let counted = Arc::clone(&app);
-                    let connection = Connection { http, watcher, peer, router, app };
-                    if let Err(error) = connection.answer(stream, idle_max).await {
-                        tracing::debug!(%error, "connection");
+                    let connection =
+                        Connection { http, watcher, peer, router, app, open: Arc::clone(&open) };
+                    tokio::select! {
+                        ended = connection.answer(stream, idle_max) => {
+                            if let Err(error) = ended {
+                                tracing::debug!(%error, "connection");
+                            }
+                        }
+                        () = open.closed() => {}
                     }
                     counted.metrics.disconnected();
                     drop(place);
@@ -103,10 +109,19 @@ pub(crate) async fn serve(listener: Listener, app: &Arc<App>, shutdown: impl Fut
     }
 }
 
-async fn accept(socket: &TcpListener, app: &App) -> (Place, std::io::Result<(TcpStream, IpAddr)>) {
-    let place = app.connections.place().await;
-    let accepted = socket.accept().await;
-    (place, accepted.map(|(stream, peer)| (stream, peer.ip().to_canonical())))
+/// A connection that came.
+struct NewConnection {
+    stream: TcpStream,
+    peer: IpAddr,
+    /// If there is one for it.
+    place: Option<ConnectionPlace>,
+}
+
+async fn accept(socket: &TcpListener, app: &App) -> std::io::Result<NewConnection> {
+    let (stream, peer) = socket.accept().await?;
+    let peer = peer.ip().to_canonical();
+    let place = app.connections.admit(peer, &app.proxies).await;
+    Ok(NewConnection { stream, peer, place })
 }
 
 /// One connection, and what answers on it.
@@ -116,6 +131,7 @@ struct Connection {
     peer: IpAddr,
     router: Router,
     app: Arc<App>,
+    open: Arc<OpenConnection>,
 }
 
 type Broken = Box<dyn Error + Send + Sync>;
@@ -139,14 +155,20 @@ impl Connection {
         stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
         is_refused: Arc<AtomicBool>,
     ) -> Result<(), Broken> {
-        let Self { http, watcher, peer, router, app } = self;
+        let Self { http, watcher, peer, router, app, open } = self;
         let is_proxy = app.proxies.is_trusted(peer);
-        let service = service_fn(move |mut request: Request<Incoming>| {
+        let service = service_fn(move |request: Request<Incoming>| {
             let client = app.proxies.client(peer, request.headers());
             let is_refused = Arc::clone(&is_refused);
+            let mut request = request.map(|body| request_body(body, Arc::clone(&open)));
             request.extensions_mut().insert(Address { client, is_proxied: is_proxy });
             request.extensions_mut().insert(Peer { address: client, is_proxy, is_refused });
-            router.clone().oneshot(request)
+            let entry = is_proxy.then(|| app.connections.enter(&open, client));
+            let (router, open) = (router.clone(), Arc::clone(&open));
+            async move {
+                let answer = router.oneshot(request).await?;
+                Ok::<_, Infallible>(answer.map(|body| answer_body(body, open, entry)))
+            }
         });
         Ok(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await?)
     }

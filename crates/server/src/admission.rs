@@ -8,12 +8,14 @@
 //! | bytes in memory | account, network, all | `memory`, `body` |
 //! | connections | network, all | `connections` |
 //!
-//! A network is an address, or what one customer has of IPv6 (`network`); behind a proxy that the
-//! operator has named, that of the proxy's client (`proxies`).
+//! A network is an address, or what one customer has of IPv6 (`network`, `group_counts`); behind a
+//! proxy that the operator has named, that of the proxy's client (`proxies`).
 
 pub(crate) mod body;
 pub(crate) mod body_rest;
+pub(crate) mod client_delay;
 pub(crate) mod connections;
+mod group_counts;
 pub(crate) mod hosts;
 pub(crate) mod logins;
 pub(crate) mod memory;

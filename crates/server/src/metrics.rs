@@ -102,7 +102,7 @@ impl Metrics {
         self.set("warren_accounts_damaged", accounts_damaged.into());
         self.set("warren_disk_full", disk_full.into());
         self.set("warren_accounts_refuse_writes", accounts_refuse_writes.into());
-        self.set_totals(app.databases.totals());
+        self.set_totals(app.databases.totals(), app.connections.displaced_count());
         self.set_maintenance(app.databases.maintenance());
         let health = app.databases.health().into_iter();
         let vaults: Vec<_> =
@@ -110,7 +110,7 @@ impl Metrics {
         self.handle.render() + &vaults::text(&vaults)
     }
 
-    fn set_totals(&self, of_databases: engine::Totals) {
+    fn set_totals(&self, of_databases: engine::Totals, displaced_count: u64) {
         let seen = self.totals.seen();
         with_local_recorder(&self.recorder, || {
             counter!("warren_messages_stored_total").absolute(seen.stored);
@@ -119,6 +119,7 @@ impl Metrics {
             counter!("warren_transactions_total").absolute(of_databases.transactions);
             counter!("warren_transactions_failed_total").absolute(of_databases.failed);
             counter!("warren_flushes_total").absolute(of_databases.flushes);
+            counter!("warren_connections_displaced_total").absolute(displaced_count);
         });
         self.set("warren_connections", usize::try_from(seen.connections).unwrap_or(usize::MAX));
     }

@@ -3,7 +3,7 @@
 //! - A peer that does not take what it is sent is given up after [`STALL_MAX`]: by this file, where
 //!   it is more than the system's buffers hold; by the system ([`prepare`]), where it is less, as
 //!   with a device that listens and has lost its network. Who takes a little now and then is given
-//!   up as well: a second of waiting is worth [`BYTES_PER_SECOND_MIN`].
+//!   up as well ([`ClientDelay`]).
 //! - What waits to be sent waits here, where it is counted: the system takes no more than
 //!   [`UNSENT_BYTES_MAX`] of it.
 //! - A peer that was refused may still be sending when the server closes (a body over the limit),
@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::admission::body::BYTES_PER_SECOND_MIN;
+use crate::admission::client_delay::ClientDelay;
 
 /// Longer than a phone's change from one network to another.
 const STALL_MAX: Duration = Duration::from_millis(STALL_MS_MAX as u64);
@@ -57,12 +57,12 @@ pub(crate) struct Socket {
     linger: Option<Linger>,
 }
 
-/// How long the peer keeps a write waiting, less what it has taken for it.
+/// How long the peer keeps writes waiting.
 #[derive(Default)]
 struct Stall {
-    owed: Duration,
-    /// There while a write waits: since when, and what ends it.
-    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+    delay: ClientDelay,
+    /// What ends a write that waits.
+    end: Option<Pin<Box<Sleep>>>,
 }
 
 struct Linger {
@@ -84,16 +84,12 @@ impl Stall {
         written: Poll<Result<usize>>,
     ) -> Poll<Result<usize>> {
         if let Poll::Ready(result) = written {
-            if let Some((since, _)) = self.waiting.take() {
-                self.owed += since.elapsed();
-            }
-            let bytes = u32::try_from(*result.as_ref().unwrap_or(&0)).unwrap_or(u32::MAX);
-            let paid = Duration::from_secs(1) * bytes / BYTES_PER_SECOND_MIN;
-            self.owed = self.owed.saturating_sub(paid);
+            self.end = None;
+            self.delay.end_wait(Instant::now(), *result.as_ref().unwrap_or(&0));
             return Poll::Ready(result);
         }
-        let left = STALL_MAX.saturating_sub(self.owed);
-        let (_, end) = self.waiting.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
+        let waited = self.delay.wait(Instant::now());
+        let end = self.end.get_or_insert_with(|| Box::pin(sleep(STALL_MAX.saturating_sub(waited))));
         ready!(end.as_mut().poll(context));
         Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the peer takes too little")))
     }

@@ -1,6 +1,7 @@
 //! Clients that speak HTTP byte by byte, from any address of this machine, and the honest user.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Write};
+use std::iter;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -205,9 +206,30 @@ impl User {
 
     /// How long pushes take.
     pub(crate) fn measure(&mut self) -> Latencies {
-        let mut all: Vec<_> = (0..crate::count(40, 400)).map(|_| self.push()).collect();
-        all.sort();
-        Latencies(all)
+        Latencies::of(|| self.push())
+    }
+
+    /// How long pushes take, each on a connection of its own.
+    pub(crate) fn measure_connections(&mut self) -> Latencies {
+        Latencies::of(|| {
+            self.client.connection = None;
+            self.push()
+        })
+    }
+
+    /// The same of a device, which tries again when its connection is closed or refused.
+    pub(crate) fn measure_retries(&mut self) -> Latencies {
+        Latencies::of(|| {
+            let begun = Instant::now();
+            loop {
+                self.client.connection = None;
+                match self.try_push(b"an honest change") {
+                    Ok((200, _)) => return begun.elapsed(),
+                    Ok((503, _)) | Err(_) => thread::yield_now(),
+                    Ok(refused) => panic!("{refused:?}"),
+                }
+            }
+        })
     }
 }
 
@@ -215,6 +237,12 @@ impl User {
 pub(crate) struct Latencies(Vec<Duration>);
 
 impl Latencies {
+    fn of(push: impl FnMut() -> Duration) -> Self {
+        let mut all: Vec<_> = iter::repeat_with(push).take(crate::count(40, 400)).collect();
+        all.sort();
+        Self(all)
+    }
+
     /// Prints how the user's pushes went, beside how they went when nobody attacked. Those that
     /// took longest must have been far from any of the limits that are attacked.
     #[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]

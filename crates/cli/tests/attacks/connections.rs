@@ -1,8 +1,10 @@
 //! Whoever connects and says nothing, or listens to everything.
 
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
 
+use crate::attackers::beside;
 use crate::client::{User, address, connect, head};
 use crate::count;
 use crate::target::Target;
@@ -31,9 +33,9 @@ fn half_open_connections_of_one_address_leave_room() {
     drop(held);
 }
 
-/// From many addresses they take every place; but they soon lose it again.
+/// From many addresses they take every place; but they lose it to whoever comes.
 #[test]
-fn half_open_connections_of_many_addresses_are_closed_soon() {
+fn half_open_connections_of_many_addresses_leave_room() {
     let (target, connections) = target();
     let mut ada = User::register(&target, "ada", address(2));
     let quiet = ada.measure();
@@ -41,6 +43,53 @@ fn half_open_connections_of_many_addresses_are_closed_soon() {
     let mut bob = User::register(&target, "bob", address(3));
     bob.measure().report("half-open connections of forty addresses", &quiet, &target);
     drop(held);
+}
+
+/// Connects, sends this, and from then on a part each second, until the server closes.
+fn trickle(target: &Target, from: Ipv4Addr, opening: &[u8], part: &[u8]) {
+    let Ok(mut stream) = connect(from, target.address()) else { return };
+    stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let mut sent = stream.write_all(opening);
+    while sent.is_ok() {
+        match stream.read(&mut [0; 1 << 10]) {
+            Ok(1..) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sent = stream.write_all(part),
+            Ok(0) | Err(_) => return,
+        }
+    }
+}
+
+/// Who comes needs a place at once, though those in whose hands all places are open theirs again as
+/// soon as they have lost them.
+fn check_trickles(networks: usize, opening: &str, part: &str, attack: &str) {
+    let connections = count(400, 1_000);
+    let target = Target::start(&["--connections-max", &connections.to_string()]);
+    let mut ada = User::register(&target, "ada", address(2));
+    let mut bob = User::register(&target, "bob", address(100));
+    let quiet = ada.measure_connections();
+    let trickle = |number: usize| {
+        let from = address(u16::try_from(100 + number % networks).unwrap());
+        trickle(&target, from, opening.as_bytes(), part.as_bytes());
+    };
+    beside(connections, trickle, || {
+        ada.measure_connections().report(attack, &quiet, &target);
+        // Before his request has arrived, so many may have come there that his place is lost again.
+        bob.measure_retries().report(&format!("{attack}, one of them his"), &quiet, &target);
+        target.end();
+    });
+}
+
+#[test]
+fn slow_bodies_leave_room() {
+    let opening = head("POST", "/v1/clients", "", 60_000);
+    check_trickles(10, &opening, " ", "slow bodies from ten networks");
+    check_trickles(1, &opening, " ", "slow bodies from one network");
+}
+
+#[test]
+fn idle_connections_leave_room() {
+    let opening = head("GET", "/healthz", "", 0);
+    check_trickles(10, &opening, "", "idle connections from ten networks");
 }
 
 #[test]

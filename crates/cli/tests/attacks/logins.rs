@@ -1,14 +1,13 @@
 //! Whoever guesses passwords, or makes accounts without end.
 
 use std::net::Ipv4Addr;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::setpriority_process;
 use serde_json::json;
 
+use crate::attackers::beside;
 use crate::client::{Client, PASSWORD, User, address};
 use crate::target::{ADMIN, Target};
 use crate::{count, is_long};
@@ -18,37 +17,6 @@ use crate::{count, is_long};
 const LOGIN_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often somebody is refused who comes back as told.
 const REFUSED_COUNT_MAX: usize = 2;
-/// As `nice` has it.
-const PRIORITY_LOWEST: i32 = 19;
-
-/// Runs attackers until the honest user is done; how many of their attempts were answered.
-fn beside<T>(
-    attackers: usize,
-    attack: impl Fn(usize) + Sync,
-    honest: impl FnOnce() -> T,
-) -> (T, usize) {
-    let (is_over, attempts) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let done = thread::scope(|scope| {
-        for number in 0..attackers {
-            let (is_over, attempts, attack) = (&is_over, &attempts, &attack);
-            scope.spawn(move || {
-                // They have machines of their own.
-                setpriority_process(None, PRIORITY_LOWEST).unwrap();
-                while !is_over.load(Ordering::Relaxed) {
-                    attack(number);
-                    attempts.fetch_add(1, Ordering::Relaxed);
-                }
-            });
-        }
-        // Under attack for a while.
-        thread::park_timeout(Duration::from_secs(4));
-        // What fails here must not let the attack go on for ever.
-        let done = catch_unwind(AssertUnwindSafe(honest));
-        is_over.store(true, Ordering::Relaxed);
-        done.unwrap_or_else(|failure| resume_unwind(failure))
-    });
-    (done, attempts.into_inner())
-}
 
 /// Tries a wrong password once, which nobody has tried; if that is refused, not again at once.
 fn guess(target: &Target, login: &str, from: Ipv4Addr) {

@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the honest user measures")]
 
+mod attackers;
 mod client;
 mod connections;
 mod logins;

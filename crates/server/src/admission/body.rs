@@ -3,8 +3,8 @@
 //! # Invariants
 //! - What is in memory has its room.
 //! - A body whose sender keeps the server waiting ends: after a time that is the same for all, and
-//!   that grows by a second for each [`BYTES_PER_SECOND_MIN`] that have come. Waiting for room is
-//!   not counted, as it is the server's.
+//!   that grows with what has come ([`time_for`]). Waiting for room is not counted, as it is the
+//!   server's.
 
 use std::time::Duration;
 
@@ -13,12 +13,9 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout};
 
+use crate::admission::client_delay::time_for;
 use crate::admission::memory::Room;
 use crate::error::Overload;
-
-/// What a peer must send, or take, once its first time is over: less than the slowest links of
-/// mobile phones.
-pub(crate) const BYTES_PER_SECOND_MIN: u32 = 16 << 10;
 
 /// How room grows with a body.
 const STEP_BYTES: usize = 64 << 10;
@@ -100,12 +97,9 @@ impl Incoming {
     }
 
     fn wait_left(&self) -> Duration {
-        let mut wait_max = self.limits.wait_max;
-        if self.limits.is_long {
-            let bytes = u32::try_from(self.received).unwrap_or(u32::MAX);
-            wait_max += Duration::from_secs(1) * bytes / BYTES_PER_SECOND_MIN;
-        }
-        wait_max.saturating_sub(self.waited)
+        let BodyLimits { wait_max, is_long, .. } = self.limits;
+        let earned = if is_long { time_for(self.received) } else { Duration::ZERO };
+        (wait_max + earned).saturating_sub(self.waited)
     }
 }
 
@@ -144,8 +138,8 @@ mod tests {
         assert_eq!(begun.elapsed(), LIMITS.wait_max);
         // What has come gives a long body more time.
         let mut body = Incoming::new(silent(), LIMITS);
-        body.received = 5 * BYTES_PER_SECOND_MIN as usize;
+        body.received = 80 << 10;
         assert!(matches!(body.next().await, Err(BodyError::Timeout)));
-        assert_eq!(begun.elapsed(), 2 * LIMITS.wait_max + Duration::from_secs(5));
+        assert_eq!(begun.elapsed(), 2 * LIMITS.wait_max + time_for(80 << 10));
     }
 }

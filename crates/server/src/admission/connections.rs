@@ -1,98 +1,309 @@
-//! Places for connections, of which no network gets all.
+//! Places for connections. When all are taken, a newcomer gets one of the network that has the most.
+//!
+//! So whoever holds many connections keeps nobody out, whatever they are held with: half a head, a
+//! body of a byte a second, nothing at all, or a stream of events. No time limit would do as much,
+//! since a connection that is closed is soon opened again.
+//!
+//! # Invariants
+//! - At most as many connections are open as were given to [`Connections::new`].
+//! - A network has at most its share of them, and of that its own newcomers get the places.
+//! - A connection whose request the server works on is closed only for a network that has fewer.
+//!
+//! # Not here
+//! - What a connection waits for → `open.rs`; which bodies say it → `bodies.rs`.
 
+mod bodies;
+mod open;
+
+use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::yield_now;
 
+pub(crate) use self::bodies::{answer_body, request_body};
+pub(crate) use self::open::OpenConnection;
+use crate::admission::group_counts::GroupCounts;
 use crate::admission::network::Network;
 use crate::admission::proxies::Proxies;
-use crate::admission::shares::Shares;
 
 /// Of all connections, one network may have one in so many; but also where there are few, as many
 /// as a household needs.
 const SHARES: usize = 8;
 const SHARE_MIN: usize = 16;
 
-/// When so much of all connections is taken, a new one has less time for a request's head: those
-/// who hold connections for nothing lose them soon, and the others come in.
-const CROWDED_SHARE: (usize, usize) = (3, 4);
-const CROWDED_IDLE_MAX: Duration = Duration::from_secs(5);
-
 pub(crate) struct Connections {
     total: Arc<Semaphore>,
-    total_count: usize,
-    networks: Shares<Network>,
+    share_max: usize,
+    table: Arc<Mutex<ConnectionTable>>,
+    displaced_count: AtomicU64,
 }
 
-/// A connection's place; given back when it is dropped.
-pub(crate) struct Place {
+/// Which connections are open, and for whom they count.
+struct ConnectionTable {
+    by_network: HashMap<Network, HashMap<u64, Arc<OpenConnection>>>,
+    counts: GroupCounts<Network>,
+    next_id: u64,
+}
+
+/// A connection's place; dropping it gives the place back.
+pub(crate) struct ConnectionPlace {
+    pub(crate) connection: Arc<OpenConnection>,
+    /// A trusted proxy's connection counts for the clients whose requests come over it instead.
+    _entry: Option<ConnectionEntry>,
     _of_total: OwnedSemaphorePermit,
-    of_network: Option<OwnedSemaphorePermit>,
+}
+
+/// That a connection counts for a network, until this is dropped.
+pub(crate) struct ConnectionEntry {
+    table: Arc<Mutex<ConnectionTable>>,
+    network: Network,
+    id: u64,
 }
 
 impl Connections {
     pub(crate) fn new(count_max: usize) -> Self {
-        let share = (count_max / SHARES).max(SHARE_MIN);
-        let total = Arc::new(Semaphore::new(count_max));
-        Self { total, total_count: count_max, networks: Shares::new(share) }
-    }
-
-    /// Waits for a place; whose it is, nobody knows yet.
-    pub(crate) async fn place(&self) -> Place {
-        let permit = Arc::clone(&self.total).acquire_owned().await;
-        Place { _of_total: permit.expect("nobody closes the semaphore"), of_network: None }
-    }
-
-    /// Whether there is a place for this peer, too. Proxies that are trusted speak for many.
-    pub(crate) fn admit(&self, place: &mut Place, peer: IpAddr, proxies: &Proxies) -> bool {
-        if proxies.is_trusted(peer) {
-            return true;
+        Self {
+            total: Arc::new(Semaphore::new(count_max)),
+            share_max: (count_max / SHARES).max(SHARE_MIN),
+            table: Arc::new(Mutex::new(ConnectionTable::new())),
+            displaced_count: AtomicU64::new(0),
         }
-        place.of_network = self.networks.of(Network::of(peer)).try_acquire_owned().ok();
-        place.of_network.is_some()
     }
 
-    /// How long a new connection may be without a request's whole head.
-    pub(crate) fn idle_max(&self, usual: Duration) -> Duration {
-        let taken = self.total_count - self.total.available_permits();
-        let (part, whole) = CROWDED_SHARE;
-        if taken * whole > self.total_count * part { usual.min(CROWDED_IDLE_MAX) } else { usual }
+    /// A place for a peer who has come, which may be that of another connection: this closes at
+    /// once. `None` if nobody has to go for the peer.
+    pub(crate) async fn admit(&self, peer: IpAddr, proxies: &Proxies) -> Option<ConnectionPlace> {
+        let connection = Arc::new(OpenConnection::new());
+        let is_proxy = proxies.is_trusted(peer);
+        let entry = (!is_proxy).then(|| self.enter(&connection, peer));
+        let free = Arc::clone(&self.total).try_acquire_owned().ok();
+        if free.is_none() || entry.as_ref().is_some_and(|own| own.share() > self.share_max) {
+            lock(&self.table).displace(entry.as_ref(), self.share_max)?;
+            self.displaced_count.fetch_add(1, Ordering::Relaxed);
+            // Or in a flood of newcomers all would be closed before anybody has read from them.
+            yield_now().await;
+        }
+        let of_total = match free {
+            Some(free) => free,
+            // The one that was closed gives its place back as soon as its task runs.
+            None => Arc::clone(&self.total).acquire_owned().await.expect("nobody closes it"),
+        };
+        Some(ConnectionPlace { connection, _entry: entry, _of_total: of_total })
+    }
+
+    /// Counts a connection for a client's network.
+    pub(crate) fn enter(
+        &self,
+        connection: &Arc<OpenConnection>,
+        client: IpAddr,
+    ) -> ConnectionEntry {
+        let network = Network::of(client);
+        let id = lock(&self.table).add(network, connection);
+        ConnectionEntry { table: Arc::clone(&self.table), network, id }
+    }
+
+    /// How many were closed since others needed their places.
+    pub(crate) fn displaced_count(&self) -> u64 {
+        self.displaced_count.load(Ordering::Relaxed)
+    }
+}
+
+impl ConnectionEntry {
+    fn share(&self) -> usize {
+        lock(&self.table).counts.share(self.network)
+    }
+}
+
+impl Drop for ConnectionEntry {
+    fn drop(&mut self) {
+        // It is no longer there if its place was given to another.
+        lock(&self.table).remove(self.network, self.id);
+    }
+}
+
+fn lock(table: &Mutex<ConnectionTable>) -> MutexGuard<'_, ConnectionTable> {
+    table.lock().expect("no code panics while it holds this lock")
+}
+
+impl ConnectionTable {
+    fn new() -> Self {
+        Self { by_network: HashMap::new(), counts: GroupCounts::new(), next_id: 0 }
+    }
+
+    fn add(&mut self, network: Network, connection: &Arc<OpenConnection>) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.counts.add(network);
+        self.by_network.entry(network).or_default().insert(id, Arc::clone(connection));
+        id
+    }
+
+    fn remove(&mut self, network: Network, id: u64) -> Option<Arc<OpenConnection>> {
+        let of_network = self.by_network.get_mut(&network)?;
+        let removed = of_network.remove(&id)?;
+        if of_network.is_empty() {
+            self.by_network.remove(&network);
+        }
+        self.counts.remove(network);
+        Some(removed)
+    }
+
+    /// Closes a connection of the networks that have the most, so that a newcomer gets its place. A
+    /// newcomer whose network has too many gets one of its own. `None` if none has to go.
+    fn displace(&mut self, newcomer: Option<&ConnectionEntry>, share_max: usize) -> Option<()> {
+        let shares = self.by_network.keys().map(|&network| self.counts.share(network));
+        let share = newcomer.map_or(0, |newcomer| self.counts.share(newcomer.network));
+        let most = if share > share_max { share } else { shares.max()? };
+        let networks = self.by_network.iter();
+        let candidates = networks
+            .filter(|(network, _)| self.counts.share(**network) == most)
+            .flat_map(|(&network, connections)| {
+                connections.iter().map(move |(&id, connection)| (connection.stage(), network, id))
+            })
+            .filter(|&(stage, _, id)| {
+                let is_newcomer = newcomer.is_some_and(|newcomer| newcomer.id == id);
+                !is_newcomer && (share < most || stage.is_idle())
+            });
+        let (_, network, id) = candidates.min_by_key(|&(stage, ..)| stage)?;
+        self.remove(network, id)?.close();
+        Some(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::task::JoinHandle;
+    use tokio::time::advance;
+
     use super::*;
 
-    #[tokio::test]
-    async fn one_network_gets_its_share_and_a_trusted_proxy_all() {
-        let connections = Connections::new(160);
-        let proxies = Proxies::new(vec!["192.0.2.9".parse().unwrap()]);
-        let mut places = Vec::new();
-        for last in [1, 2, 9] {
-            let peer = IpAddr::from([192, 0, 2, last]);
-            let mut admitted = 0;
-            for _ in 0..30 {
-                let mut place = connections.place().await;
-                admitted += usize::from(connections.admit(&mut place, peer, &proxies));
-                places.push(place);
-            }
-            assert_eq!(admitted, if last == 9 { 30 } else { 20 });
-        }
+    /// What holds a connection until it is told to close.
+    struct Client {
+        connection: Arc<OpenConnection>,
+        holder: JoinHandle<()>,
     }
 
-    #[tokio::test]
-    async fn where_it_is_crowded_heads_have_less_time() {
-        let connections = Connections::new(4);
-        let usual = Duration::from_secs(30);
-        let mut places = Vec::new();
-        for idle_max in [usual, usual, usual, usual, CROWDED_IDLE_MAX] {
-            assert_eq!(connections.idle_max(usual), idle_max);
-            if places.len() < 4 {
-                places.push(connections.place().await);
-            }
+    /// Connects; a second passes.
+    async fn connect(connections: &Connections, address: &str) -> Option<Client> {
+        let proxies = Proxies::new(vec!["192.0.2.9".parse().unwrap()]);
+        let place = connections.admit(address.parse().unwrap(), &proxies).await?;
+        let connection = Arc::clone(&place.connection);
+        let holder = tokio::spawn(async move {
+            place.connection.closed().await;
+            drop(place);
+        });
+        advance(Duration::from_secs(1)).await;
+        Some(Client { connection, holder })
+    }
+
+    async fn connect_all(connections: &Connections, address: &str, count: usize) -> Vec<Client> {
+        let mut clients = Vec::new();
+        for _ in 0..count {
+            clients.push(connect(connections, address).await.unwrap());
         }
+        clients
+    }
+
+    /// Which of them are closed.
+    async fn closed(clients: &[Client]) -> Vec<usize> {
+        yield_now().await;
+        let closed = clients.iter().enumerate().filter(|(_, client)| client.holder.is_finished());
+        closed.map(|(index, _)| index).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_network_gets_its_share_and_a_trusted_proxy_all() {
+        let connections = Connections::new(160);
+        let own = connect_all(&connections, "192.0.2.1", 20).await;
+        own[0].connection.waits_for_event();
+        connect(&connections, "192.0.2.1").await.unwrap();
+        assert_eq!(closed(&own).await, [1], "an idle one goes for its own network");
+        assert_eq!(connections.displaced_count(), 1);
+        let of_proxy = connect_all(&connections, "192.0.2.9", 130).await;
+        assert!(closed(&of_proxy).await.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_all_work_their_network_gets_no_more() {
+        let connections = Connections::new(160);
+        let own = connect_all(&connections, "192.0.2.1", 20).await;
+        for client in &own {
+            client.connection.works();
+        }
+        assert!(connect(&connections, "192.0.2.1").await.is_none());
+        assert!(connect(&connections, "192.0.2.2").await.is_some());
+        own[4].holder.abort();
+        yield_now().await;
+        assert!(connect(&connections, "192.0.2.1").await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_newcomer_gets_the_place_of_one_of_the_network_that_has_most() {
+        let connections = Connections::new(10);
+        let few = connect_all(&connections, "192.0.2.1", 2).await;
+        let many = connect_all(&connections, "192.0.2.2", 8).await;
+        for client in &many[..7] {
+            client.connection.works();
+            advance(Duration::from_secs(1)).await;
+        }
+        many[6].connection.waits_for_event();
+        let mut order = Vec::new();
+        for newcomer in ["198.51.100.1", "198.51.100.2", "198.51.100.3"] {
+            connect(&connections, newcomer).await.unwrap();
+            order.push(closed(&many).await);
+        }
+        assert_eq!(order, [vec![7], vec![6, 7], vec![5, 6, 7]], "idle, then events, then new work");
+        assert!(closed(&few).await.is_empty());
+    }
+
+    /// Each has as many as the newcomer would have.
+    #[tokio::test(start_paused = true)]
+    async fn among_equals_only_what_is_idle_goes() {
+        let connections = Connections::new(3);
+        let mut clients = Vec::new();
+        for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
+            clients.push(connect(&connections, address).await.unwrap());
+        }
+        clients[0].connection.works();
+        clients[2].connection.waits_for_event();
+        let newcomer = connect(&connections, "192.0.2.4").await.unwrap();
+        assert_eq!(closed(&clients).await, [1]);
+        newcomer.connection.works();
+        assert!(connect(&connections, "192.0.2.5").await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn subnets_of_one_site_are_one_network_where_there_are_many() {
+        let connections = Connections::new(40);
+        let few = connect_all(&connections, "192.0.2.1", 2).await;
+        let mut many = Vec::new();
+        for subnet in 0..38 {
+            let address = format!("2001:db8:1:{subnet:x}00::1");
+            many.push(connect(&connections, &address).await.unwrap());
+        }
+        connect(&connections, "198.51.100.1").await.unwrap();
+        assert_eq!((closed(&few).await, closed(&many).await), (vec![], vec![0]), "38 of 16 are 3");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proxys_connections_count_for_its_clients_while_they_ask() {
+        let connections = Connections::new(4);
+        let of_proxy = connect_all(&connections, "192.0.2.9", 4).await;
+        assert!(connect(&connections, "192.0.2.1").await.is_none(), "they are idle, and nobody's");
+        let mut entries = Vec::new();
+        for client in &of_proxy[1..3] {
+            client.connection.works();
+            entries.push(connections.enter(&client.connection, [198, 51, 100, 7].into()));
+            advance(Duration::from_secs(1)).await;
+        }
+        connect(&connections, "192.0.2.9").await.unwrap();
+        assert_eq!(closed(&of_proxy).await, [2]);
+        drop(entries);
+        assert!(connect(&connections, "192.0.2.1").await.is_none());
     }
 }

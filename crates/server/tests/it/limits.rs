@@ -172,19 +172,51 @@ fn a_slow_head_is_given_up() {
     assert_eq!(server.get("/healthz", "").status, 200);
 }
 
+/// Whether the server has a place for whoever comes now.
+fn has_place(server: &Running) -> bool {
+    let mut stream = connect(server);
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let mut answer = String::new();
+    let answered = stream.write_all(request).and_then(|()| stream.read_to_string(&mut answer));
+    answered.is_ok() && answer.starts_with("HTTP/1.1 200 ")
+}
+
 #[test]
-fn connections_past_the_limit_wait_for_their_turn() {
+fn a_connection_past_the_limit_takes_the_place_of_one_that_waits_for_its_client() {
     let server = Running::with(|config| config.connections_max = 2);
-    let mut held = connect(&server);
-    held.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
-    // The harness' own connection is the second; the third is served when the first has gone.
-    let mut waiting = connect(&server);
-    waiting
-        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-        .unwrap();
-    assert_eq!(server.get("/healthz", "").status, 200);
-    drop(held);
-    assert!(read_all(waiting).contains("200 OK"));
+    let [mut oldest, mut second] = [(); 2].map(|()| {
+        let mut stream = connect(&server);
+        stream.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
+        stream
+    });
+    assert!(has_place(&server));
+    assert!(matches!(oldest.read(&mut [0]), Ok(0) | Err(_)), "it was closed");
+    second.write_all(b"host: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    assert!(read_all(second).starts_with("HTTP/1.1 200 "));
+    let metrics = String::from_utf8(server.get("/metrics", crate::ADMIN).body).unwrap();
+    let mut counts = metrics.lines().filter_map(|line| {
+        line.strip_prefix("warren_connections_displaced_total ")?.parse::<u64>().ok()
+    });
+    assert!(counts.next().is_some_and(|count| count >= 1), "{metrics}");
+}
+
+#[test]
+fn a_slow_body_that_comes_through_a_proxy_gives_way_to_others() {
+    let server = Running::with(|config| {
+        config.connections_max = 2;
+        config.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    let _slow = [(); 2].map(|()| {
+        let mut stream = connect(&server);
+        let head = "POST /v1/clients HTTP/1.1\r\nhost: localhost\r\n\
+                    x-forwarded-for: 198.51.100.7\r\ncontent-length: 9\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    });
+    // Whose they are, the server knows when it has read their heads.
+    while !has_place(&server) {
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::arrivals::Arrivals;
 use super::{Applicant, Class, Lane, Turn, WAITING_COUNT_MAX};
+use crate::admission::group_counts::GroupCounts;
 use crate::admission::network::Group;
 
 /// So many known applicants are served in a row while others wait.
@@ -44,8 +45,7 @@ pub(super) struct Waiting<K: Group> {
 /// Those of one class who wait.
 pub(super) struct Queue<K: Group> {
     waiting: Vec<Waiting<K>>,
-    /// How many of each group wait.
-    counts: HashMap<K, usize>,
+    counts: GroupCounts<K>,
 }
 
 impl<K: Group> State<K> {
@@ -165,19 +165,17 @@ impl<K: Group> State<K> {
 
 impl<K: Group> Queue<K> {
     fn new() -> Self {
-        Self { waiting: Vec::new(), counts: HashMap::new() }
+        Self { waiting: Vec::new(), counts: GroupCounts::new() }
     }
 
     /// Adds somebody, and if there are too many then, lets the last in the order go.
     fn push(&mut self, waiting: Waiting<K>) {
         self.remove_gone();
-        for (group, _) in waiting.applicant.key.distinct_groups() {
-            *self.counts.entry(group).or_default() += 1;
-        }
+        self.counts.add(waiting.applicant.key);
         self.waiting.push(waiting);
         if self.waiting.len() > WAITING_COUNT_MAX {
             let order = |waiting: &Waiting<K>| {
-                (self.share(waiting.applicant.key), waiting.applicant.rank, waiting.number)
+                (self.counts.share(waiting.applicant.key), waiting.applicant.rank, waiting.number)
             };
             let all = self.waiting.iter().enumerate();
             let (last, _) = all.max_by_key(|(_, waiting)| order(waiting)).expect("one was added");
@@ -193,18 +191,10 @@ impl<K: Group> Queue<K> {
     ) -> Option<Waiting<K>> {
         self.remove_gone();
         let ordered = self.waiting.iter().enumerate().filter_map(|(index, waiting)| {
-            Some((order(waiting, self.share(waiting.applicant.key))?, index))
+            Some((order(waiting, self.counts.share(waiting.applicant.key))?, index))
         });
         let (_, index) = ordered.min()?;
         Some(self.remove(index))
-    }
-
-    /// How many clients' worth of a key's widest group, or of a narrower one, wait: the most.
-    fn share(&self, key: K) -> usize {
-        let counts = key.distinct_groups().map(|(group, clients_count)| {
-            self.counts.get(&group).copied().unwrap_or_default().div_ceil(clients_count)
-        });
-        counts.max().unwrap_or_default()
     }
 
     /// Who has gone waits no more.
@@ -221,13 +211,7 @@ impl<K: Group> Queue<K> {
 
     fn remove(&mut self, index: usize) -> Waiting<K> {
         let removed = self.waiting.swap_remove(index);
-        for (group, _) in removed.applicant.key.distinct_groups() {
-            let count = self.counts.get_mut(&group).expect("who waits is counted");
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&group);
-            }
-        }
+        self.counts.remove(removed.applicant.key);
         removed
     }
 

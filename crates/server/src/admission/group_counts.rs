@@ -1,0 +1,72 @@
+//! How many of something each network has, and each of the wider networks around it.
+
+use std::collections::HashMap;
+
+use crate::admission::network::Group;
+
+/// Counts by group.
+pub(crate) struct GroupCounts<K>(HashMap<K, usize>);
+
+impl<K: Group> GroupCounts<K> {
+    pub(crate) fn new() -> Self {
+        Self(HashMap::new())
+    }
+
+    pub(crate) fn add(&mut self, key: K) {
+        for (group, _) in key.distinct_groups() {
+            *self.0.entry(group).or_default() += 1;
+        }
+    }
+
+    /// Takes back what was added once.
+    pub(crate) fn remove(&mut self, key: K) {
+        for (group, _) in key.distinct_groups() {
+            let count = self.0.get_mut(&group).expect("what is removed was added");
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&group);
+            }
+        }
+    }
+
+    /// How many a key has, or for each client that it may count for, a wider group around it:
+    /// whichever is more.
+    pub(crate) fn share(&self, key: K) -> usize {
+        let counts = key.distinct_groups().map(|(group, clients_count)| {
+            self.0.get(&group).copied().unwrap_or_default().div_ceil(clients_count)
+        });
+        counts.max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+    use crate::admission::network::Network;
+
+    #[test]
+    fn a_site_s_share_counts_for_sixteen_clients() {
+        let mut counts = GroupCounts::new();
+        let subnet =
+            |number: u16| Network::of(IpAddr::from([0x2001, 0xdb8, 1, number, 0, 0, 0, 1]));
+        for number in 0..40 {
+            // Of forty homes.
+            counts.add(subnet(number << 8));
+        }
+        assert_eq!(counts.share(subnet(0)), 3, "40 of 16");
+        counts.add(subnet(0));
+        counts.add(subnet(0));
+        counts.add(subnet(0));
+        assert_eq!(counts.share(subnet(0)), 4, "the subnet has more itself");
+        for _ in 0..4 {
+            counts.remove(subnet(0));
+        }
+        assert_eq!(counts.share(subnet(0)), 3);
+        for number in 1..40 {
+            counts.remove(subnet(number << 8));
+        }
+        assert!(counts.0.is_empty());
+    }
+}
