@@ -25,7 +25,7 @@ use crate::limits::{self, AccountLimits};
 use crate::login::Login;
 use crate::password::Password;
 use crate::random;
-use crate::revocations::{Revocation, RevocationList};
+use crate::revocations::{Revocation, RevocationList, vaults_of};
 use crate::schema::{self, to_column};
 use crate::wrap::{Row, WrappedKey};
 
@@ -71,6 +71,8 @@ struct Lock {
     account: AccountId,
     vault: VaultId,
     wrap: PasswordWrap,
+    /// Counts the account's wraps, from 0.
+    wrap_number: u32,
 }
 
 impl Accounts {
@@ -106,10 +108,11 @@ impl Accounts {
 
     /// Opens the account with its password.
     pub fn unlock(&self, login: &Login, password: &Password) -> Result<Unlocked> {
-        let (unlocked, wrap) = self.try_password(login, password)?;
-        if wrap.cost != self.kdf {
+        let (unlocked, lock) = self.try_password(login, password)?;
+        if lock.wrap.cost != self.kdf {
+            let wrap = self.wrap(&unlocked, password);
             // If another call has just replaced the wrap, that one is new too.
-            self.rewrap(&unlocked, wrap, password, None)?;
+            schema::write(&self.database, move |db| lock.replace_wrap(db, &wrap))?;
         }
         Ok(unlocked)
     }
@@ -118,10 +121,12 @@ impl Accounts {
     ///
     /// `Busy` if the password was changed or rewrapped by another call meanwhile.
     pub fn change_password(&self, login: &Login, old: &Password, new: &Password) -> Result<()> {
-        let (unlocked, wrap) = self.try_password(login, old)?;
-        let list = Some(self.revocations.clone());
-        let is_done = self.rewrap(&unlocked, wrap, new, list)?;
-        if is_done { Ok(()) } else { Err(engine::Error::Busy.into()) }
+        let (unlocked, lock) = self.try_password(login, old)?;
+        let wrap = self.wrap(&unlocked, new);
+        self.revoke_in(move |db| {
+            let number = lock.replace_wrap(db, &wrap)?.ok_or(engine::Error::Busy)?;
+            Ok(((), vec![Revocation::Password(lock.vault.clone(), number, wrap)]))
+        })
     }
 
     /// Sets another password for an account that has been unlocked, and revokes every device but
@@ -132,19 +137,16 @@ impl Accounts {
         new: &Password,
         staying: Option<&ClientId>,
     ) -> Result<Vec<ClientId>> {
-        let Unlocked { account, vault, key, .. } = unlocked;
-        let wrap = PasswordWrap::new(new, key, vault, self.kdf);
-        let (account, vault, staying) = (*account, vault.clone(), staying.cloned());
-        let list = self.revocations.clone();
-        schema::write(&self.database, move |db| {
-            if !write_wrap(db, account, &wrap)? {
-                return Err(Error::NotFound);
-            }
+        let wrap = self.wrap(unlocked, new);
+        let (account, vault) = (unlocked.account, unlocked.vault.clone());
+        let staying = staying.cloned();
+        self.revoke_in(move |db| {
+            let number = wrap_number(db, account)?.ok_or(Error::NotFound)? + 1;
+            write_wrap(db, account, &wrap, number)?;
             let revoked = clients::revoke_others(db, account, staying.as_ref())?;
-            let mut lines = vec![Revocation::Password(vault.clone(), wrap)];
-            lines.extend(revoked.iter().cloned().map(Revocation::Client));
-            list.append(&lines)?;
-            Ok(revoked)
+            let mut revocations = vec![Revocation::Password(vault.clone(), number, wrap)];
+            revocations.extend(revoked.iter().cloned().map(Revocation::Client));
+            Ok((revoked, revocations))
         })
     }
 
@@ -184,60 +186,33 @@ impl Accounts {
     /// Removes the account and its devices. The vaults' files are the caller's to delete, the
     /// account's own first in the list; nothing opens them any more.
     pub fn remove(&self, login: &Login) -> Result<Vec<VaultId>> {
-        let (login, list) = (login.clone(), self.revocations.clone());
-        schema::write(&self.database, move |db| {
-            let mut vaults = db.prepare_cached(
-                "SELECT vault FROM account WHERE login = ?1
-                 UNION ALL
-                 SELECT child.vault FROM child JOIN account ON id = account_id WHERE login = ?1",
-            )?;
-            let vaults = vaults.query_and_then([login.as_str()], |row| {
-                vault_of_column(&row.get::<_, String>(0)?)
-            })?;
-            let vaults = vaults.collect::<Result<Vec<_>>>()?;
-            let sql = "DELETE FROM account WHERE login = ?1";
-            if db.prepare_cached(sql)?.execute([login.as_str()])? == 0 {
-                return Err(Error::NotFound);
-            }
-            list.append(&[Revocation::Account(vaults[0].clone())])?;
-            Ok(vaults)
+        let login = login.clone();
+        self.revoke_in(move |db| {
+            let vaults = vaults_of(db, "login", login.as_str())?;
+            let revocation = Revocation::Account(vaults.first().ok_or(Error::NotFound)?.clone());
+            db.prepare_cached("DELETE FROM account WHERE login = ?1")?.execute([login.as_str()])?;
+            Ok((vaults, vec![revocation]))
         })
     }
 
-    fn try_password(&self, login: &Login, password: &Password) -> Result<(Unlocked, PasswordWrap)> {
+    fn try_password(&self, login: &Login, password: &Password) -> Result<(Unlocked, Lock)> {
         let lock = self.lock_of(login)?.unwrap_or_else(|| Lock::that_nothing_opens(self.kdf));
-        let Lock { account, vault, wrap } = lock;
-        let key = wrap.open(password, &vault).ok_or(Error::WrongPassword)?;
-        Ok((Unlocked { account, login: login.clone(), vault, key }, wrap))
+        let key = lock.wrap.open(password, &lock.vault).ok_or(Error::WrongPassword)?;
+        let (account, vault) = (lock.account, lock.vault.clone());
+        Ok((Unlocked { account, login: login.clone(), vault, key }, lock))
+    }
+
+    fn wrap(&self, unlocked: &Unlocked, password: &Password) -> PasswordWrap {
+        PasswordWrap::new(password, &unlocked.key, &unlocked.vault, self.kdf)
     }
 
     fn lock_of(&self, login: &Login) -> Result<Option<Lock>> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(
-                "SELECT id, vault, memory_kib, passes, salt, wrapped_key FROM account WHERE login = ?1",
+                "SELECT id, vault, memory_kib, passes, salt, wrapped_key, wrap_number
+                 FROM account WHERE login = ?1",
             )?;
             statement.query_and_then([login.as_str()], lock)?.next().transpose()
-        })
-    }
-
-    /// Wraps the key anew. False, and nothing done, if `old` is no longer what is stored. If it is
-    /// another password, the list gets it.
-    fn rewrap(
-        &self,
-        unlocked: &Unlocked,
-        old: PasswordWrap,
-        password: &Password,
-        list: Option<RevocationList>,
-    ) -> Result<bool> {
-        let Unlocked { account, vault, key, .. } = unlocked;
-        let new = PasswordWrap::new(password, key, vault, self.kdf);
-        let (account, vault) = (*account, vault.clone());
-        schema::write(&self.database, move |db| {
-            let is_replaced = replace(db, account, &old, &new)?;
-            if let Some(list) = list.as_ref().filter(|_| is_replaced) {
-                list.append(&[Revocation::Password(vault.clone(), new)])?;
-            }
-            Ok(is_replaced)
         })
     }
 }
@@ -260,7 +235,18 @@ impl Lock {
     /// that depends on a salt drawn a moment ago.
     fn that_nothing_opens(cost: KdfCost) -> Self {
         let wrap = PasswordWrap { cost, salt: random::public(), wrapped_key: random::public() };
-        Self { account: AccountId(0), vault: VaultId::generate(), wrap }
+        Self { account: AccountId(0), vault: VaultId::generate(), wrap, wrap_number: 0 }
+    }
+
+    /// Stores another wrap, and returns its number; `None`, and nothing done, if the account has
+    /// another one by now.
+    fn replace_wrap(&self, db: &Connection, new: &PasswordWrap) -> Result<Option<u32>> {
+        if wrap_number(db, self.account)? != Some(self.wrap_number) {
+            return Ok(None);
+        }
+        let number = self.wrap_number + 1;
+        write_wrap(db, self.account, new, number)?;
+        Ok(Some(number))
     }
 }
 
@@ -289,6 +275,7 @@ fn lock(row: &SqlRow<'_>) -> Result<Lock> {
             salt: row.get(4)?,
             wrapped_key: row.get(5)?,
         },
+        wrap_number: row.get(6)?,
     })
 }
 
@@ -317,26 +304,27 @@ fn insert(
     Ok(statement.query_row(columns, |row| row.get(0)).optional()?.map(AccountId))
 }
 
-fn replace(
-    db: &Connection,
-    account: AccountId,
-    old: &PasswordWrap,
-    new: &PasswordWrap,
-) -> Result<bool> {
-    let sql = "SELECT 1 FROM account WHERE id = ?1 AND wrapped_key = ?2";
-    let is_current = db.prepare_cached(sql)?.exists(params![account.0, old.wrapped_key])?;
-    Ok(is_current && write_wrap(db, account, new)?)
+/// `None` if there is no such account.
+fn wrap_number(db: &Connection, account: AccountId) -> Result<Option<u32>> {
+    let mut statement = db.prepare_cached("SELECT wrap_number FROM account WHERE id = ?1")?;
+    Ok(statement.query_row([account.0], |row| row.get(0)).optional()?)
 }
 
-/// False if there is no such account.
-fn write_wrap(db: &Connection, account: AccountId, new: &PasswordWrap) -> Result<bool> {
-    let (memory_kib, passes) = new.cost.to_columns();
+pub(crate) fn write_wrap(
+    db: &Connection,
+    account: AccountId,
+    wrap: &PasswordWrap,
+    number: u32,
+) -> Result<()> {
+    let (memory_kib, passes) = wrap.cost.to_columns();
     let mut statement = db.prepare_cached(
-        "UPDATE account SET memory_kib = ?2, passes = ?3, salt = ?4, wrapped_key = ?5
+        "UPDATE account
+         SET memory_kib = ?2, passes = ?3, salt = ?4, wrapped_key = ?5, wrap_number = ?6
          WHERE id = ?1",
     )?;
-    let columns = params![account.0, memory_kib, passes, new.salt, new.wrapped_key];
-    Ok(statement.execute(columns)? == 1)
+    let columns = params![account.0, memory_kib, passes, wrap.salt, wrap.wrapped_key, number];
+    statement.execute(columns)?;
+    Ok(())
 }
 
 pub(crate) fn login_of_column(text: &str) -> Result<Login> {

@@ -152,18 +152,17 @@ impl Accounts {
     /// Revokes a device, and those that it enrolled, and those that they did. Returns all of them,
     /// the named one first.
     pub fn revoke(&self, account: AccountId, client: &ClientId) -> Result<Vec<ClientId>> {
-        let (client, list) = (client.clone(), self.revocations.clone());
-        schema::write(&self.database, move |db| {
+        let client = client.clone();
+        self.revoke_in(move |db| {
             let revoked = with_enrolled(db, account, &client)?;
             if revoked.is_empty() {
                 return Err(Error::NotFound);
             }
-            let lines: Vec<_> = revoked.iter().cloned().map(Revocation::Client).collect();
-            list.append(&lines)?;
             // The foreign key takes the others.
             db.prepare_cached("DELETE FROM client WHERE account_id = ?1 AND id = ?2")?
                 .execute(params![account.0, client.as_str()])?;
-            Ok(revoked)
+            let revocations = revoked.iter().cloned().map(Revocation::Client).collect();
+            Ok((revoked, revocations))
         })
     }
 

@@ -1,5 +1,7 @@
 //! Everything that a caller of this crate may have to act on.
 
+use std::path::PathBuf;
+
 use crate::children::CHILDREN_COUNT_MAX;
 use crate::password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
 
@@ -33,6 +35,8 @@ pub enum Error {
     /// A row of the accounts file holds what this program never writes there.
     #[error("the accounts file is damaged: {what}")]
     Damaged { what: &'static str },
+    #[error("a restore into {} has not finished: run `warren restore` again", path.display())]
+    UnfinishedRestore { path: PathBuf },
     #[error(transparent)]
     Engine(#[from] engine::Error),
 }

@@ -1,31 +1,32 @@
-//! What must not come back with a restored accounts file: a list beside it that only grows.
-//!
-//! ```text
-//! client <id>                                                   a device was revoked
-//! account <vault>                                               an account was removed
-//! password <vault> <memory_kib> <passes> <salt> <wrapped key>   a password was changed to this one
-//! ```
+//! What must not come back with an older accounts file: a list next to it that only grows, and that
+//! is applied to whatever accounts file a server finds.
 //!
 //! # Invariants
-//! - A line is on the disk before the change that it is about is committed. So a restore may apply
-//!   one that was never acknowledged, and never lacks one that was.
-//! - It tells no more than the accounts file does: keys are wrapped.
+//! - A line is on the disk before the change that it is about is committed. So the list never lacks
+//!   a change that was acknowledged. One that was rolled back is cancelled; one whose outcome nobody
+//!   knows, because the process ended or the disk failed, may be made when the list is applied.
+//! - Applying a list twice, or one that is older than the accounts file, changes nothing.
+//! - Keys are wrapped, as in the accounts file. Unlike that file, the list keeps the wraps of former
+//!   passwords.
 //!
 //! # Not here
-//! - Who applies it → `warren restore`.
+//! - When it is applied → `server` at its start, `warren restore`.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+mod line;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, params};
 
-use crate::accounts::{Accounts, PasswordWrap};
+pub(crate) use self::line::Revocation;
+pub use self::line::Revocations;
+use crate::accounts::{Accounts, vault_of_column, write_wrap};
 use crate::error::{Error, Result};
-use crate::id::{ClientId, VaultId, hex};
-use crate::kdf::KdfCost;
+use crate::id::{AccountId, VaultId};
 use crate::schema;
 
 /// The name of the list in a data directory.
@@ -35,12 +36,17 @@ pub const REVOCATIONS: &str = "revocations";
 #[derive(Clone)]
 pub(crate) struct RevocationList(Arc<PathBuf>);
 
-/// One line of it.
-#[derive(Clone)]
-pub(crate) enum Revocation {
-    Client(ClientId),
-    Account(VaultId),
-    Password(VaultId, PasswordWrap),
+/// What came of applying a list to an accounts file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AppliedRevocations {
+    /// How many lines changed something: the accounts file was older than they are.
+    pub applied_count: u64,
+    /// Vaults of accounts that were removed now: nothing opens their files any more.
+    pub removed_vaults: Vec<VaultId>,
+    /// How many lines could not be looked up, because the accounts file is damaged there.
+    pub unknown_count: u64,
+    /// [`Revocations::damaged_lines`]
+    pub damaged_lines: Vec<usize>,
 }
 
 impl RevocationList {
@@ -48,9 +54,15 @@ impl RevocationList {
         Self(Arc::new(data.join(REVOCATIONS)))
     }
 
+    fn read(&self) -> Result<Revocations> {
+        match fs::read(&**self.0) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Revocations::parse(&[])),
+            list => Ok(Revocations::parse(&list.map_err(|source| self.error(source))?)),
+        }
+    }
+
     /// Returns when the disk has the lines.
-    pub(crate) fn append(&self, revocations: &[Revocation]) -> Result<()> {
-        let lines: String = revocations.iter().map(Revocation::line).collect();
+    fn append(&self, lines: &str) -> Result<()> {
         let path = &**self.0;
         let append = || -> std::io::Result<()> {
             let is_new = !path.exists();
@@ -64,96 +76,174 @@ impl RevocationList {
                 _ => Ok(()),
             }
         };
-        let context = |source| engine::Error::Io { path: path.to_owned(), source };
-        Ok(append().map_err(context)?)
+        append().map_err(|source| self.error(source))
+    }
+
+    fn error(&self, source: std::io::Error) -> Error {
+        engine::Error::Io { path: self.0.to_path_buf(), source }.into()
     }
 }
 
 impl Revocation {
-    fn line(&self) -> String {
-        match self {
-            Self::Client(client) => format!("client {client}\n"),
-            Self::Account(vault) => format!("account {vault}\n"),
-            Self::Password(vault, wrap) => {
-                let (memory_kib, passes) = wrap.cost.to_columns();
-                let (salt, key) = (hex(&wrap.salt), hex(&wrap.wrapped_key));
-                format!("password {vault} {memory_kib} {passes} {salt} {key}\n")
-            }
-        }
-    }
-
-    fn parse(line: &str) -> Result<Self> {
-        const DAMAGED: Error = Error::Damaged { what: "a line of the revocations" };
-        let words: Vec<&str> = line.split(' ').collect();
-        match *words {
-            ["client", client] => Ok(Self::Client(client.parse().or(Err(DAMAGED))?)),
-            ["account", vault] => Ok(Self::Account(vault.parse().or(Err(DAMAGED))?)),
-            ["password", vault, memory_kib, passes, salt, key] => {
-                let number = |text: &str| text.parse().or(Err(DAMAGED));
-                let wrap = PasswordWrap {
-                    cost: KdfCost::from_columns(number(memory_kib)?, number(passes)?)?,
-                    salt: from_hex(salt).ok_or(DAMAGED)?,
-                    wrapped_key: from_hex(key).ok_or(DAMAGED)?,
-                };
-                Ok(Self::Password(vault.parse().or(Err(DAMAGED))?, wrap))
-            }
-            _ => Err(DAMAGED),
-        }
-    }
-
-    /// Whether it changed anything.
-    fn apply(&self, db: &Connection) -> Result<bool> {
-        let changed = match self {
+    /// Whether an accounts file is older than this.
+    fn is_missing(&self, db: &Connection) -> Result<bool> {
+        let is_missing = match self {
             Self::Client(client) => {
-                db.prepare_cached("DELETE FROM client WHERE id = ?1")?.execute([client.as_str()])?
+                let sql = "SELECT 1 FROM client WHERE id = ?1";
+                db.prepare_cached(sql)?.exists([client.as_str()])?
             }
-            Self::Account(vault) => db
-                .prepare_cached("DELETE FROM account WHERE vault = ?1")?
-                .execute([vault.as_str()])?,
-            Self::Password(vault, wrap) => {
-                let (memory_kib, passes) = wrap.cost.to_columns();
-                let sql = "UPDATE account SET memory_kib = ?2, passes = ?3, salt = ?4,
-                               wrapped_key = ?5
-                           WHERE vault = ?1 AND wrapped_key <> ?5";
-                db.prepare_cached(sql)?.execute(params![
-                    vault.as_str(),
-                    memory_kib,
-                    passes,
-                    wrap.salt,
-                    wrap.wrapped_key
-                ])?
+            Self::Account(vault) => {
+                let sql = "SELECT 1 FROM account WHERE vault = ?1";
+                db.prepare_cached(sql)?.exists([vault.as_str()])?
+            }
+            Self::Password(vault, number, _) => {
+                let sql = "SELECT 1 FROM account WHERE vault = ?1 AND wrap_number < ?2";
+                db.prepare_cached(sql)?.exists(params![vault.as_str(), number])?
             }
         };
-        Ok(changed > 0)
+        Ok(is_missing)
+    }
+
+    fn apply(&self, db: &Connection, applied: &mut AppliedRevocations) -> Result<()> {
+        // A newer one of the list may have been applied meanwhile.
+        if !self.is_missing(db)? {
+            return Ok(());
+        }
+        applied.applied_count += 1;
+        match self {
+            Self::Client(client) => {
+                // Those that it enrolled have lines of their own, unless they stayed.
+                let sql = "UPDATE client SET enrolled_by = NULL
+                           WHERE account_id = (SELECT account_id FROM client WHERE id = ?1)
+                               AND enrolled_by = ?1";
+                db.prepare_cached(sql)?.execute([client.as_str()])?;
+                let sql = "DELETE FROM client WHERE id = ?1";
+                db.prepare_cached(sql)?.execute([client.as_str()])?;
+            }
+            Self::Account(vault) => {
+                applied.removed_vaults.extend(vaults_of(db, "vault", vault.as_str())?);
+                let sql = "DELETE FROM account WHERE vault = ?1";
+                db.prepare_cached(sql)?.execute([vault.as_str()])?;
+            }
+            Self::Password(vault, number, wrap) => {
+                let account = "SELECT id FROM account WHERE vault = ?1";
+                let account =
+                    db.prepare_cached(account)?.query_row([vault.as_str()], |row| row.get(0))?;
+                write_wrap(db, AccountId(account), wrap, *number)?;
+            }
+        }
+        Ok(())
     }
 }
 
 impl Accounts {
-    /// Applies a list to what was restored, in its order, and keeps it. Returns how many of its
-    /// lines changed something.
-    ///
-    /// A last line that is not whole was never acknowledged, and is left out.
-    pub fn apply_revocations(&self, list: &str) -> Result<u64> {
-        let whole = list.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let revocations: Vec<_> = whole.lines().map(Revocation::parse).collect::<Result<_>>()?;
-        self.revocations.append(&revocations)?;
-        schema::write(&self.database, move |db| {
-            let mut changed = 0;
-            for revocation in &revocations {
-                changed += u64::from(revocation.apply(db)?);
+    /// Applies the directory's list to its accounts file, which may be an older copy. Writes only if
+    /// it is.
+    pub fn apply_revocations(&self) -> Result<AppliedRevocations> {
+        let list = self.revocations.read()?;
+        let damaged_lines = list.damaged_lines().to_vec();
+        let mut found = AppliedRevocations { damaged_lines, ..AppliedRevocations::default() };
+        let mut missing = Vec::new();
+        // The newest first: of several passwords with one number, the last to be listed counts.
+        for revocation in list.in_effect.into_iter().rev() {
+            match self.database.read(|db| revocation.is_missing(db)) {
+                Ok(true) => missing.push(revocation),
+                Ok(false) => {}
+                Err(Error::Engine(error)) if error.is_damage() => found.unknown_count += 1,
+                Err(error) => return Err(error),
             }
-            Ok(changed)
+        }
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        schema::write(&self.database, move |db| {
+            let mut applied = found.clone();
+            for revocation in &missing {
+                revocation.apply(db, &mut applied)?;
+            }
+            Ok(applied)
         })
+    }
+
+    /// Runs a transaction that revokes something, and answers when it is on the disk: the list has
+    /// what the transaction returns next to its result before it is committed. It is cancelled there
+    /// if the transaction is rolled back.
+    pub(crate) fn revoke_in<T: Send + 'static>(
+        &self,
+        transaction: impl Fn(&Connection) -> Result<(T, Vec<Revocation>)> + Send + 'static,
+    ) -> Result<T> {
+        let list = self.revocations.clone();
+        // A transaction may run several times before it is committed.
+        let listed: Arc<Mutex<Vec<Revocation>>> = Arc::default();
+        let listing = Arc::clone(&listed);
+        let written = schema::write(&self.database, move |db| {
+            let (result, revocations) = transaction(db)?;
+            let lines: String = revocations.iter().map(Revocation::to_line).collect();
+            listing.lock().unwrap_or_else(PoisonError::into_inner).extend(revocations);
+            if !lines.is_empty() {
+                list.append(&lines)?;
+            }
+            Ok(result)
+        });
+        if written.as_ref().is_err_and(is_rolled_back) {
+            let listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
+            let lines: String = listed.iter().map(Revocation::to_cancelling_line).collect();
+            if !lines.is_empty() {
+                // If that fails, too, the change may be made later, which the caller asked for.
+                drop(self.revocations.append(&lines));
+            }
+        }
+        written
     }
 }
 
-fn from_hex<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
-    let mut bytes = [0; BYTES];
-    if text.len() != 2 * BYTES || !text.is_ascii() {
-        return None;
+/// Whether nothing of a transaction that failed so is stored, nor will be.
+fn is_rolled_back(error: &Error) -> bool {
+    !matches!(error, Error::Engine(engine::Error::Poisoned { .. } | engine::Error::Closed))
+}
+
+/// The vaults of the account in whose row `column` has this value, its own first.
+pub(crate) fn vaults_of(db: &Connection, column: &str, value: &str) -> Result<Vec<VaultId>> {
+    let mut vaults = db.prepare_cached(&format!(
+        "SELECT vault FROM account WHERE {column} = ?1
+         UNION ALL
+         SELECT child.vault FROM child JOIN account ON id = account_id WHERE account.{column} = ?1"
+    ))?;
+    let vaults =
+        vaults.query_and_then([value], |row| vault_of_column(&row.get::<_, String>(0)?))?;
+    vaults.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Databases, Limits};
+
+    use super::*;
+    use crate::id::ClientId;
+    use crate::kdf::KdfCost;
+
+    #[test]
+    fn what_was_rolled_back_is_cancelled() {
+        let data = tempfile::tempdir().unwrap();
+        let databases = Databases::start(Limits::default()).unwrap();
+        let cost = KdfCost::insecure_for_tests(1);
+        let accounts = Accounts::open(&databases, data.path(), cost).unwrap();
+        let revocation = Revocation::Client(ClientId::generate());
+        let listed = revocation.clone();
+        let revoked = accounts.revoke_in(move |db| {
+            // SQLite gives up the transaction, and this closure does not notice.
+            let sql = "INSERT OR ROLLBACK INTO child VALUES ('a', 0), ('a', 0)";
+            assert!(db.execute(sql, []).is_err());
+            Ok(((), vec![listed.clone()]))
+        });
+        assert!(matches!(revoked, Err(Error::Engine(engine::Error::RolledBack { .. }))));
+        let path = data.path().join(REVOCATIONS);
+        let written = fs::read_to_string(&path).unwrap();
+        assert!(written.contains(&revocation.to_line()), "{written}");
+        assert_eq!(accounts.revocations.read().unwrap().count(), 0, "{written}");
+
+        let listed = revocation.clone();
+        accounts.revoke_in(move |_| Ok(((), vec![listed.clone()]))).unwrap();
+        assert!(accounts.revocations.read().unwrap().in_effect == [revocation]);
     }
-    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
-    }
-    Some(bytes)
 }

@@ -17,11 +17,15 @@ use std::sync::Arc;
 use engine::{DamagePolicy, Database, Databases, Durability, Encryption, Migration, Options};
 use rusqlite::Connection;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const FILE: &str = "accounts.sqlite";
 
-const MIGRATIONS: &[Migration] = &[TABLES, LIMITS, CHILDREN, FORMS, SET_IDS];
+/// The folder in a new data directory in which a restore works until it is complete. While it is
+/// there, the directory is nobody's to open.
+pub const RESTORING: &str = "restoring";
+
+const MIGRATIONS: &[Migration] = &[TABLES, LIMITS, CHILDREN, FORMS, SET_IDS, WRAP_NUMBERS];
 
 const TABLES: Migration = Migration {
     version: 1,
@@ -93,8 +97,17 @@ const SET_IDS: Migration = Migration {
     ",
 };
 
+/// Counts the wraps that the account's password has had, from 0. See `revocations.rs`.
+const WRAP_NUMBERS: Migration = Migration {
+    version: 6,
+    sql: "ALTER TABLE account ADD COLUMN wrap_number INTEGER NOT NULL DEFAULT 0",
+};
+
 pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> {
     make_data_directory(data)?;
+    if data.join(RESTORING).exists() {
+        return Err(Error::UnfinishedRestore { path: data.to_owned() });
+    }
     let options = || Options {
         migrations: MIGRATIONS,
         create: true,

@@ -5,19 +5,24 @@
 //! - How a file is copied that others write to → `engine::copy_file`.
 
 mod manifest;
+mod restore;
+mod revocation_lists;
+mod target;
 
 use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use accounts::{Accounts, KdfCost, REVOCATIONS};
+use accounts::REVOCATIONS;
 use anyhow::{Context, ensure};
 use clap::Args;
-use engine::{Databases, Encryption, Limits, Untouched};
+use engine::{Encryption, Untouched};
 use serde_json::json;
-use sync_store::DataLock;
 
 use self::manifest::{BackedUpFile, Manifest, hash_of};
+pub(crate) use self::restore::{Restore, restore};
+use self::revocation_lists::ListFile;
 use crate::account::Data;
 use crate::clock::now_ms;
 use crate::output::{Output, size};
@@ -40,30 +45,6 @@ pub(crate) struct Backup {
     data: Data,
 }
 
-/// Put a backup's files into a new data directory, after checking each against the manifest.
-///
-/// A restored accounts file makes tokens and passwords valid again that were revoked or changed
-/// since the backup, unless --revocations names the list of the directory that is lost.
-#[derive(Args)]
-#[command(after_help = "Example:\n  \
-                        warren restore /mnt/backup/monday --data /srv/warren\n  \
-                        warren restore /mnt/backup/monday --data /srv/new \\\n    \
-                        --revocations /srv/warren/revocations\n  \
-                        warren restore /mnt/backup/monday --check")]
-pub(crate) struct Restore {
-    /// What `warren backup` wrote.
-    folder: PathBuf,
-    #[command(flatten)]
-    data: Data,
-    /// What was revoked and changed since the backup: the file `revocations` of the data directory
-    /// that is lost, if that is still there.
-    #[arg(long, value_name = "FILE")]
-    revocations: Option<PathBuf>,
-    /// Only check the backup.
-    #[arg(long)]
-    check: bool,
-}
-
 pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> {
     let (data, folder) = (&arguments.data.data, &arguments.folder);
     let is_one = data.join(ACCOUNTS).exists();
@@ -80,10 +61,14 @@ pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> 
     }
     bar.finish_and_clear();
     check_accounts(folder)?;
-    files.extend(back_up_list(data, folder)?);
+    let list = back_up_list(data, folder)?;
+    let lists = list.iter().map(|list| ListFile::read(&folder.join(&list.path)));
+    let lists = lists.collect::<anyhow::Result<_>>()?;
+    files.extend(list);
     let manifest = Manifest::new(now_ms(), files);
     manifest.write(folder)?;
-    describe("backed up", &manifest, folder, output)
+    let verdict = "backed up";
+    Done { verdict, manifest: &manifest, folder, lists, applied_count: None }.say(output)
 }
 
 /// `None`: it was removed meanwhile, with its account.
@@ -102,8 +87,7 @@ fn back_up_file(data: &Path, folder: &Path, name: &str) -> anyhow::Result<Option
     }
 }
 
-/// The list of revocations, which is no database: a last line that is half there is left out when it
-/// is applied. `None`: nothing was ever revoked.
+/// The list of revocations, which is no database. `None`: nothing was ever revoked.
 fn back_up_list(data: &Path, folder: &Path) -> anyhow::Result<Option<BackedUpFile>> {
     let (from, to) = (data.join(REVOCATIONS), folder.join(REVOCATIONS));
     if !from.exists() {
@@ -114,15 +98,18 @@ fn back_up_list(data: &Path, folder: &Path) -> anyhow::Result<Option<BackedUpFil
     Ok(Some(BackedUpFile { path: REVOCATIONS.to_owned(), bytes, blake3, wal_pages: 0 }))
 }
 
-/// Returns when the disk has the copy. It is the owner's alone, whoever may read the original.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    let mut source = File::open(from).with_context(|| from.display().to_string())?;
-    let mut write = || -> std::io::Result<()> {
-        let mut target = File::options().write(true).create_new(true).mode(0o600).open(to)?;
-        std::io::copy(&mut source, &mut target)?;
-        target.sync_all()
+    write_new(to, File::open(from).with_context(|| from.display().to_string())?)
+}
+
+/// Makes a file that only its owner may read. Returns when the disk has it.
+fn write_new(path: &Path, mut content: impl Read) -> anyhow::Result<()> {
+    let mut write = || -> io::Result<()> {
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+        io::copy(&mut content, &mut file)?;
+        file.sync_all()
     };
-    write().with_context(|| to.display().to_string())
+    write().with_context(|| path.display().to_string())
 }
 
 /// The databases of a data directory, by their paths in it. The accounts last: whatever account it
@@ -168,65 +155,37 @@ fn check_accounts(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(crate) fn restore(arguments: &Restore, output: Output) -> anyhow::Result<()> {
-    let (folder, data) = (&arguments.folder, &arguments.data.data);
-    let manifest = Manifest::read(folder)?;
-    let bar = output.progress().with_message("checking");
-    bar.set_length(manifest.files.len() as u64);
-    for file in &manifest.files {
-        file.check(folder)?;
-        bar.inc(1);
-    }
-    check_accounts(folder)?;
-    bar.finish_and_clear();
-    if arguments.check {
-        return describe("sound:", &manifest, folder, output);
-    }
-    let _lock = DataLock::take(data, "warren restore")?;
-    let is_fresh = entries(data)?.iter().all(|name| name == "lock");
-    ensure!(is_fresh, "{} is not empty: restore into a new directory", data.display());
-    bar.reset();
-    bar.set_message("copying");
-    // The list is applied below, which writes it anew.
-    for file in manifest.files.iter().filter(|file| file.path != REVOCATIONS) {
-        let to = data.join(&file.path);
-        accounts::make_data_directory(to.parent().context("a file has a folder")?)?;
-        copy(&folder.join(&file.path), &to)?;
-        file.check(data)?;
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    let lists = [Some(folder.join(REVOCATIONS)), arguments.revocations.clone()];
-    let revoked = apply(data, lists.into_iter().flatten())?;
-    if revoked > 0 {
-        output.line(format_args!("applied {revoked} revocations and changes of passwords"));
-    }
-    describe("restored", &manifest, data, output)
+/// What was done with a backup.
+struct Done<'b> {
+    verdict: &'static str,
+    manifest: &'b Manifest,
+    folder: &'b Path,
+    lists: Vec<ListFile>,
+    /// Revocations that the restored accounts lacked.
+    applied_count: Option<u64>,
 }
 
-/// Applies these lists of revocations to restored accounts, those that are there.
-fn apply(data: &Path, lists: impl Iterator<Item = PathBuf>) -> anyhow::Result<u64> {
-    let databases = Databases::start(Limits::default())?;
-    let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
-    let mut changed = 0;
-    for list in lists.filter(|list| list.exists()) {
-        let text = fs::read_to_string(&list).with_context(|| list.display().to_string())?;
-        changed += accounts.apply_revocations(&text).with_context(|| list.display().to_string())?;
+impl Done<'_> {
+    fn say(self, output: Output) -> anyhow::Result<()> {
+        let Self { verdict, manifest, folder, lists, applied_count } = self;
+        let bytes = manifest.files.iter().map(|file| file.bytes).sum();
+        let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS);
+        let vaults = manifest.files.iter().filter(is_vault).count();
+        let (folder, total) = (folder.display(), size(bytes));
+        output.line(format_args!("{verdict} the accounts and {vaults} vaults, {total}: {folder}"));
+        if let Some(count @ 1..) = applied_count {
+            output.line(format_args!("  applied {count} revocations and changes of passwords"));
+        }
+        for warning in lists.iter().filter_map(ListFile::warning) {
+            output.line(format_args!("  {warning}"));
+        }
+        output.value(&json!({
+            "folder": folder.to_string(),
+            "made_ms": manifest.made_ms,
+            "vaults": vaults,
+            "bytes": bytes,
+            "revocations": lists,
+            "revocations_applied": applied_count,
+        }))
     }
-    databases.shutdown();
-    Ok(changed)
-}
-
-fn describe(done: &str, manifest: &Manifest, folder: &Path, output: Output) -> anyhow::Result<()> {
-    let bytes = manifest.files.iter().map(|file| file.bytes).sum();
-    let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS);
-    let vaults = manifest.files.iter().filter(is_vault).count();
-    let folder = folder.display();
-    output.line(format_args!("{done} the accounts and {vaults} vaults, {}: {folder}", size(bytes)));
-    output.value(&json!({
-        "folder": folder.to_string(),
-        "made_ms": manifest.made_ms,
-        "vaults": vaults,
-        "bytes": bytes,
-    }))
 }

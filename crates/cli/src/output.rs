@@ -214,12 +214,17 @@ fn code(error: &anyhow::Error) -> &'static str {
         }
         _ => {}
     }
-    let Some(error) = error.downcast_ref::<accounts::Error>() else { return "failed" };
+    let of_accounts = match error.downcast_ref::<server::Error>() {
+        Some(server::Error::Accounts(error)) => Some(error),
+        _ => error.downcast_ref::<accounts::Error>(),
+    };
+    let Some(error) = of_accounts else { return "failed" };
     match error {
         accounts::Error::AccountExists => "account_exists",
         accounts::Error::InvalidLogin => "invalid_login",
         accounts::Error::InvalidPassword => "invalid_password",
         accounts::Error::NotFound => "not_found",
+        accounts::Error::UnfinishedRestore { .. } => "unfinished_restore",
         accounts::Error::WrongPassword => "wrong_password",
         _ => "failed",
     }

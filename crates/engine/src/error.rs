@@ -171,7 +171,7 @@ impl Error {
     }
 
     /// Whether a file is not as it was written, or does not open with its key.
-    pub(crate) fn is_damage(&self) -> bool {
+    pub fn is_damage(&self) -> bool {
         match self {
             Self::WrongKey { .. } => true,
             Self::Sqlite { source, .. } => is_damage(source),

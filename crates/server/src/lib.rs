@@ -31,6 +31,7 @@ mod openapi;
 mod origin;
 mod readiness;
 mod respond;
+mod revocations;
 mod router;
 mod site;
 mod socket;
@@ -84,6 +85,7 @@ impl Server {
         let app = tokio::task::spawn_blocking(|| App::open(config, postgres)).await;
         let app = app.expect("opening does not panic")?;
         let (gateways, listeners, app) = (Vec::new(), Vec::new(), Arc::new(app));
+        revocations::apply(&app).await?;
         Ok(Self { socket, address, gateways, listeners, app })
     }
 

@@ -16,6 +16,7 @@ mod children;
 mod devices;
 mod forms;
 mod passwords;
+mod revocations;
 mod secrets;
 mod survey;
 

@@ -136,7 +136,7 @@ pub(crate) fn check<S: Scenario>(count_max: usize) {
 }
 
 /// Numbers from 1 to `operations`, evenly spread.
-fn places(operations: u64, count_max: usize) -> Vec<u64> {
+pub(crate) fn places(operations: u64, count_max: usize) -> Vec<u64> {
     let count = (count_max as u64).min(operations);
     (0..count).map(|n| 1 + n * operations / count).collect()
 }

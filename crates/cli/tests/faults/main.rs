@@ -17,6 +17,7 @@ mod power_loss;
 #[path = "../e2e/random.rs"]
 #[expect(dead_code, reason = "these tests do not use all of it")]
 mod random;
+mod restores;
 mod rig;
 mod scenarios;
 mod shim;
@@ -33,11 +34,16 @@ fn is_long() -> bool {
     std::env::var_os("WARREN_FAULTS").is_some_and(|form| form == "long")
 }
 
-/// With so many injections of each kind in the short form.
-fn check<S: Scenario>(short: usize) {
+/// How many injections of each kind are made, if there are so many in the short form.
+fn count(short: usize) -> usize {
     let asked = std::env::var_os("WARREN_FAULTS");
     let asked = asked.and_then(|count| count.to_str()?.parse().ok());
-    injection::check::<S>(asked.unwrap_or(if is_long() { LONG_COUNT } else { short }));
+    asked.unwrap_or(if is_long() { LONG_COUNT } else { short })
+}
+
+/// With so many injections of each kind in the short form.
+fn check<S: Scenario>(short: usize) {
+    injection::check::<S>(count(short));
 }
 
 /// Asserts that no image is wrong, and that of the control one is, after which no more are made.

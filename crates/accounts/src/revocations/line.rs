@@ -1,0 +1,221 @@
+//! The lines of the list, and what a list says (Format 6).
+//!
+//! ```text
+//! device <id>                                                            a device was revoked
+//! account <vault>                                                        an account was removed
+//! password <vault> <number> <memory_kib> <passes> <salt> <wrapped key>   a password was changed
+//! cancelled <checksum of an earlier line>                                that one was not done
+//! ```
+//!
+//! # Invariants
+//! - A line begins with a line feed and ends with its checksum. So what a torn write left becomes a
+//!   damaged line of its own, and never takes the next line with it.
+
+use sha2::{Digest, Sha256};
+
+use crate::accounts::PasswordWrap;
+use crate::id::{ClientId, VaultId, hex};
+use crate::kdf::KdfCost;
+
+const CHECKSUM_BYTES: usize = 8;
+
+/// What must not come back with an older accounts file.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Revocation {
+    Client(ClientId),
+    Account(VaultId),
+    /// The wrap, and which of the account's it is (`account.wrap_number`).
+    Password(VaultId, u32, PasswordWrap),
+}
+
+impl Revocation {
+    pub(super) fn to_line(&self) -> String {
+        line(&self.to_words())
+    }
+
+    /// Says that this revocation was rolled back.
+    pub(super) fn to_cancelling_line(&self) -> String {
+        line(&format!("cancelled {}", checksum(&self.to_words())))
+    }
+
+    fn to_words(&self) -> String {
+        match self {
+            Self::Client(client) => format!("device {client}"),
+            Self::Account(vault) => format!("account {vault}"),
+            Self::Password(vault, number, wrap) => {
+                let (memory_kib, passes) = wrap.cost.to_columns();
+                let (salt, key) = (hex(&wrap.salt), hex(&wrap.wrapped_key));
+                format!("password {vault} {number} {memory_kib} {passes} {salt} {key}")
+            }
+        }
+    }
+}
+
+fn line(words: &str) -> String {
+    format!("\n{words} {}", checksum(words))
+}
+
+fn checksum(words: &str) -> String {
+    hex(&Sha256::digest(words)[..CHECKSUM_BYTES])
+}
+
+/// A list, as it was read.
+pub struct Revocations {
+    /// In the order of the list, without those that were cancelled.
+    pub(super) in_effect: Vec<Revocation>,
+    damaged_lines: Vec<usize>,
+}
+
+impl Revocations {
+    /// Reads a list. Damaged lines are left out, and change nothing about the others.
+    pub fn parse(list: &[u8]) -> Self {
+        let mut listed: Vec<(&str, Revocation)> = Vec::new();
+        let mut damaged_lines = Vec::new();
+        for (number, line) in (1..).zip(list.split(|byte| *byte == b'\n')) {
+            match Line::parse(line) {
+                Some(Line::Empty) => {}
+                Some(Line::Revocation(checksum, revocation)) => listed.push((checksum, revocation)),
+                Some(Line::Cancelled(cancelled)) => {
+                    let last = listed.iter().rposition(|(checksum, _)| *checksum == cancelled);
+                    last.map(|at| listed.remove(at));
+                }
+                None => damaged_lines.push(number),
+            }
+        }
+        let in_effect = listed.into_iter().map(|(_, revocation)| revocation).collect();
+        Self { in_effect, damaged_lines }
+    }
+
+    /// How many devices, accounts and passwords are on the list.
+    pub fn count(&self) -> usize {
+        self.in_effect.len()
+    }
+
+    /// The numbers of the lines, from 1, that are not as they were written.
+    pub fn damaged_lines(&self) -> &[usize] {
+        &self.damaged_lines
+    }
+}
+
+enum Line<'l> {
+    Empty,
+    /// With its checksum.
+    Revocation(&'l str, Revocation),
+    /// With the checksum of the line that does not count.
+    Cancelled(&'l str),
+}
+
+impl<'l> Line<'l> {
+    fn parse(line: &'l [u8]) -> Option<Self> {
+        if line.is_empty() {
+            return Some(Self::Empty);
+        }
+        let (words, found) = str::from_utf8(line).ok()?.rsplit_once(' ')?;
+        if found != checksum(words) {
+            return None;
+        }
+        let revocation = match *words.split(' ').collect::<Vec<_>>() {
+            ["cancelled", checksum] => return Some(Self::Cancelled(checksum)),
+            ["device", client] => Revocation::Client(client.parse().ok()?),
+            ["account", vault] => Revocation::Account(vault.parse().ok()?),
+            ["password", vault, number, memory_kib, passes, salt, key] => {
+                let (memory_kib, passes) = (memory_kib.parse().ok()?, passes.parse().ok()?);
+                let wrap = PasswordWrap {
+                    cost: KdfCost::from_columns(memory_kib, passes).ok()?,
+                    salt: from_hex(salt)?,
+                    wrapped_key: from_hex(key)?,
+                };
+                Revocation::Password(vault.parse().ok()?, number.parse().ok()?, wrap)
+            }
+            _ => return None,
+        };
+        Some(Self::Revocation(found, revocation))
+    }
+}
+
+fn from_hex<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    if text.len() != 2 * BYTES || !text.is_ascii() {
+        return None;
+    }
+    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wrap::WrappedKey;
+
+    fn revocations() -> Vec<Revocation> {
+        let vault = VaultId::generate();
+        let cost = KdfCost::DEFAULT;
+        let wrapped_key = [9; size_of::<WrappedKey>()];
+        let wrap = PasswordWrap { cost, salt: [7; 16], wrapped_key };
+        vec![
+            Revocation::Client(ClientId::generate()),
+            Revocation::Password(vault.clone(), 3, wrap),
+            Revocation::Account(vault),
+        ]
+    }
+
+    fn list(revocations: &[Revocation]) -> Vec<u8> {
+        revocations.iter().map(Revocation::to_line).collect::<String>().into_bytes()
+    }
+
+    #[test]
+    fn a_list_reads_as_it_was_written() {
+        let written = revocations();
+        let read = Revocations::parse(&list(&written));
+        assert!(read.in_effect == written);
+        assert_eq!((read.count(), read.damaged_lines()), (3, &[][..]));
+    }
+
+    #[test]
+    fn a_torn_line_takes_no_other_with_it() {
+        let written = revocations();
+        for torn in &written {
+            let whole = torn.to_line();
+            for length in 1..whole.len() {
+                let list = [&list(&written), &whole.as_bytes()[..length], &list(&written)].concat();
+                let read = Revocations::parse(&list);
+                assert!(read.in_effect == [&written[..], &written].concat(), "{length}");
+                // A line feed alone is no line.
+                let damaged: &[usize] = if length == 1 { &[] } else { &[5] };
+                assert_eq!(read.damaged_lines(), damaged, "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_byte_is_damaged_other_lines_count_and_none_is_taken_for_another() {
+        let written = revocations();
+        let sound = list(&written);
+        for at in 0..sound.len() {
+            for bit in 0..8 {
+                let mut damaged = sound.clone();
+                damaged[at] ^= 1 << bit;
+                let read = Revocations::parse(&damaged);
+                let is_of_list = |found: &Revocation| written.contains(found);
+                assert!(read.in_effect.iter().all(is_of_list), "{at}, {bit}");
+                // Where two lines become one, both are lost.
+                let is_end = sound[at] == b'\n' && at > 0;
+                assert!(read.count() >= if is_end { 1 } else { 2 }, "{at}, {bit}");
+                assert!(!read.damaged_lines().is_empty(), "{at}, {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_cancelled_does_not_count_unless_it_was_done_later() {
+        let written = revocations();
+        let last = written.last().unwrap();
+        let mut list = list(&written);
+        list.extend(last.to_cancelling_line().bytes());
+        assert!(Revocations::parse(&list).in_effect == written[..2]);
+        list.extend(last.to_line().bytes());
+        assert!(Revocations::parse(&list).in_effect == written);
+    }
+}

@@ -1,0 +1,90 @@
+//! The lists of revocations that go with a backup: the one in it, and perhaps a newer one.
+
+use std::fmt::Display;
+use std::fs;
+use std::path::Path;
+
+use accounts::Revocations;
+use anyhow::{Context, ensure};
+use serde::Serialize;
+
+/// A list, as it was read.
+#[derive(Serialize)]
+pub(super) struct ListFile {
+    path: String,
+    /// Devices, accounts and passwords on it.
+    count: usize,
+    /// Numbers of lines, from 1, that are not as they were written and do not count.
+    pub(super) damaged_lines: Vec<usize>,
+    #[serde(skip)]
+    content: Vec<u8>,
+}
+
+impl ListFile {
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let content = fs::read(path).with_context(|| path.display().to_string())?;
+        let list = Revocations::parse(&content);
+        let damaged_lines = list.damaged_lines().to_vec();
+        Ok(Self { path: path.display().to_string(), count: list.count(), damaged_lines, content })
+    }
+
+    /// A list that somebody names; another file is refused.
+    pub(super) fn read_named(path: &Path) -> anyhow::Result<Self> {
+        let list = Self::read(path)?;
+        let is_list = list.count > 0 || list.damaged_lines.is_empty();
+        ensure!(is_list, "{} is no list of revocations: no line of it is intact", list.path);
+        Ok(list)
+    }
+
+    /// What there is to say about its damage, if there is any.
+    pub(super) fn warning(&self) -> Option<impl Display> {
+        let numbers: Vec<_> = self.damaged_lines.iter().map(ToString::to_string).collect();
+        (!numbers.is_empty()).then(|| {
+            format!(
+                "{}: lines that are damaged do not count ({}); if they revoked something, revoke it \
+                 again",
+                self.path,
+                numbers.join(", ")
+            )
+        })
+    }
+}
+
+/// All that is on either list, as one list: in a backup is what the list of its server was then,
+/// and that list only grows.
+pub(super) fn merge(lists: &[ListFile]) -> Vec<u8> {
+    let mut merged: Vec<u8> = Vec::new();
+    for list in lists.iter().map(|list| &list.content) {
+        if list.starts_with(&merged) {
+            merged.clone_from(list);
+        } else if !merged.starts_with(list) {
+            merged.extend(list);
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merge_of(contents: &[&str]) -> String {
+        let list = |content: &&str| ListFile {
+            path: String::new(),
+            count: 0,
+            damaged_lines: Vec::new(),
+            content: content.as_bytes().to_vec(),
+        };
+        let lists: Vec<_> = contents.iter().map(list).collect();
+        String::from_utf8_lossy(&merge(&lists)).into_owned()
+    }
+
+    #[test]
+    fn a_merged_list_has_what_either_has_and_the_longer_of_two_is_enough() {
+        assert_eq!(merge_of(&[]), "");
+        assert_eq!(merge_of(&["\na 1"]), "\na 1");
+        assert_eq!(merge_of(&["\na 1", "\na 1\nb 2"]), "\na 1\nb 2");
+        assert_eq!(merge_of(&["\na 1\nb 2", "\na 1"]), "\na 1\nb 2");
+        assert_eq!(merge_of(&["\na 1\nb", "\nx 1\nb 2"]), "\na 1\nb\nx 1\nb 2");
+    }
+}

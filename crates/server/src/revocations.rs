@@ -1,0 +1,47 @@
+//! What was revoked stays revoked: the list of a data directory, applied at the start.
+//!
+//! # Not here
+//! - What the list says, and how it is applied → `accounts`.
+
+use std::sync::Arc;
+
+use accounts::REVOCATIONS;
+
+use crate::app::App;
+use crate::error::Result;
+
+/// Applies the list to the accounts file, which may have been put back from an older copy. The vaults
+/// of accounts that were removed stay on the disk: whoever put them back may want them.
+pub(crate) async fn apply(app: &Arc<App>) -> Result<()> {
+    let applying = Arc::clone(app);
+    let applied = tokio::task::spawn_blocking(move || applying.accounts.apply_revocations()).await;
+    let applied = applied.expect("applying the list does not panic")?;
+    let path = app.config.data.join(REVOCATIONS);
+    let path = path.display();
+    if !applied.damaged_lines.is_empty() {
+        tracing::warn!(
+            %path,
+            lines = ?applied.damaged_lines,
+            "lines of the list of revocations are damaged and were skipped"
+        );
+    }
+    if applied.unknown_count > 0 {
+        tracing::error!(
+            %path,
+            count = applied.unknown_count,
+            "the accounts file is damaged, and may lack revocations of the list"
+        );
+    }
+    if applied.applied_count > 0 {
+        tracing::warn!(
+            %path,
+            count = applied.applied_count,
+            "the accounts file was older than the list of revocations, which was applied to it"
+        );
+    }
+    for vault in &applied.removed_vaults {
+        let vault = vault.as_str();
+        tracing::warn!(vault, "this vault's account was removed: nothing opens it any more");
+    }
+    Ok(())
+}
