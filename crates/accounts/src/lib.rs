@@ -36,6 +36,6 @@ pub use limits::AccountLimits;
 pub use login::Login;
 pub use password::Password;
 pub use revocations::{AppliedRevocations, REVOCATIONS, Revocations};
-pub use schema::{RESTORING, make_data_directory};
+pub use schema::{RESTORING, check_restored, make_data_directory};
 pub use survey::{Count, Order, Selection};
 pub use token::Token;

@@ -1,5 +1,5 @@
-//! What must not come back with an older accounts file: a list next to it that only grows, and that
-//! is applied to whatever accounts file a server finds.
+//! The list of revocations: what an older accounts file must not bring back. The list is a file next
+//! to the accounts file, and only grows. It is applied to whatever accounts file a server finds.
 //!
 //! # Invariants
 //! - A line is on the disk before the change that it is about is committed. So the list never lacks
@@ -105,7 +105,7 @@ impl Revocation {
     }
 
     fn apply(&self, db: &Connection, applied: &mut AppliedRevocations) -> Result<()> {
-        // A newer one of the list may have been applied meanwhile.
+        // By now it may have been applied, or a newer password of the same account.
         if !self.is_missing(db)? {
             return Ok(());
         }
@@ -165,9 +165,9 @@ impl Accounts {
         })
     }
 
-    /// Runs a transaction that revokes something, and answers when it is on the disk: the list has
-    /// what the transaction returns next to its result before it is committed. It is cancelled there
-    /// if the transaction is rolled back.
+    /// Runs a transaction that revokes something, and returns when the disk has it. What it revokes
+    /// (the second part of its result) is on the list before it is committed, and is cancelled there
+    /// if it is rolled back.
     pub(crate) fn revoke_in<T: Send + 'static>(
         &self,
         transaction: impl Fn(&Connection) -> Result<(T, Vec<Revocation>)> + Send + 'static,
@@ -189,7 +189,7 @@ impl Accounts {
             let listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
             let lines: String = listed.iter().map(Revocation::to_cancelling_line).collect();
             if !lines.is_empty() {
-                // If that fails, too, the change may be made later, which the caller asked for.
+                // If this fails, too, the next start makes the change, as the caller wanted.
                 drop(self.revocations.append(&lines));
             }
         }

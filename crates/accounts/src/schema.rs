@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 const FILE: &str = "accounts.sqlite";
 
 /// The folder in a new data directory in which a restore works until it is complete. While it is
-/// there, the directory is nobody's to open.
+/// there, [`check_restored`] refuses the directory.
 pub const RESTORING: &str = "restoring";
 
 const MIGRATIONS: &[Migration] = &[TABLES, LIMITS, CHILDREN, FORMS, SET_IDS, WRAP_NUMBERS];
@@ -105,9 +105,7 @@ const WRAP_NUMBERS: Migration = Migration {
 
 pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> {
     make_data_directory(data)?;
-    if data.join(RESTORING).exists() {
-        return Err(Error::UnfinishedRestore { path: data.to_owned() });
-    }
+    check_restored(data)?;
     let options = || Options {
         migrations: MIGRATIONS,
         create: true,
@@ -116,6 +114,14 @@ pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> 
         ..Options::new(Encryption::None)
     };
     Ok(databases.open(&data.join(FILE), options)?)
+}
+
+/// Refuses a data directory whose restore has not finished.
+pub fn check_restored(data: &Path) -> Result<()> {
+    if data.join(RESTORING).exists() {
+        return Err(Error::UnfinishedRestore { path: data.to_owned() });
+    }
+    Ok(())
 }
 
 /// Makes a data directory, unless it is there. Who else has an account on the machine has no

@@ -49,6 +49,7 @@ pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> 
     let (data, folder) = (&arguments.data.data, &arguments.folder);
     let is_one = data.join(ACCOUNTS).exists();
     ensure!(is_one, "{} is no data directory of Warren's", data.display());
+    accounts::check_restored(data)?;
     accounts::make_data_directory(folder)?;
     ensure!(is_empty(folder)?, "{} is not empty", folder.display());
     let names = names(data)?;
@@ -68,7 +69,7 @@ pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> 
     let manifest = Manifest::new(now_ms(), files);
     manifest.write(folder)?;
     let verdict = "backed up";
-    Done { verdict, manifest: &manifest, folder, lists, applied_count: None }.say(output)
+    Summary { verdict, manifest: &manifest, folder, lists, applied_count: None }.print(output)
 }
 
 /// `None`: it was removed meanwhile, with its account.
@@ -155,8 +156,9 @@ fn check_accounts(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What was done with a backup.
-struct Done<'b> {
+/// What was done with a backup, and in what state it is.
+struct Summary<'b> {
+    /// How the line begins that sums it up.
     verdict: &'static str,
     manifest: &'b Manifest,
     folder: &'b Path,
@@ -165,8 +167,8 @@ struct Done<'b> {
     applied_count: Option<u64>,
 }
 
-impl Done<'_> {
-    fn say(self, output: Output) -> anyhow::Result<()> {
+impl Summary<'_> {
+    fn print(self, output: Output) -> anyhow::Result<()> {
         let Self { verdict, manifest, folder, lists, applied_count } = self;
         let bytes = manifest.files.iter().map(|file| file.bytes).sum();
         let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS);
@@ -174,7 +176,7 @@ impl Done<'_> {
         let (folder, total) = (folder.display(), size(bytes));
         output.line(format_args!("{verdict} the accounts and {vaults} vaults, {total}: {folder}"));
         if let Some(count @ 1..) = applied_count {
-            output.line(format_args!("  applied {count} revocations and changes of passwords"));
+            output.line(format_args!("  applied {count} revocations and password changes"));
         }
         for warning in lists.iter().filter_map(ListFile::warning) {
             output.line(format_args!("  {warning}"));

@@ -36,12 +36,9 @@ pub(crate) async fn apply(app: &Arc<App>) -> Result<()> {
         tracing::warn!(
             %path,
             count = applied.applied_count,
+            vaults_without_account = applied.removed_vaults.len(),
             "the accounts file was older than the list of revocations, which was applied to it"
         );
-    }
-    for vault in &applied.removed_vaults {
-        let vault = vault.as_str();
-        tracing::warn!(vault, "this vault's account was removed: nothing opens it any more");
     }
     Ok(())
 }

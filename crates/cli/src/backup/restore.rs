@@ -11,7 +11,7 @@ use engine::{Databases, Limits};
 use super::manifest::Manifest;
 use super::revocation_lists::{ListFile, merge};
 use super::target::Target;
-use super::{Done, check_accounts, copy, write_new};
+use super::{Summary, check_accounts, copy, write_new};
 use crate::account::Data;
 use crate::output::Output;
 
@@ -47,9 +47,13 @@ pub(crate) fn restore(arguments: &Restore, output: Output) -> anyhow::Result<()>
     let lists = read_lists(folder, arguments.revocations.as_deref())?;
     if arguments.check {
         let is_whole = lists.iter().all(|list| list.damaged_lines.is_empty());
-        let verdict = if is_whole { "sound:" } else { "sound but for a list of revocations:" };
-        return Done { verdict, manifest: &manifest, folder, lists, applied_count: None }
-            .say(output);
+        let verdict = if is_whole {
+            "sound:"
+        } else {
+            "sound, but for damaged lines of a list of revocations:"
+        };
+        return Summary { verdict, manifest: &manifest, folder, lists, applied_count: None }
+            .print(output);
     }
     let target = Target::begin(data)?;
     copy_files(&manifest, folder, &target, output)?;
@@ -60,8 +64,8 @@ pub(crate) fn restore(arguments: &Restore, output: Output) -> anyhow::Result<()>
     }
     target.finish()?;
     let applied_count = Some(applied.applied_count);
-    Done { verdict: "restored", manifest: &manifest, folder: data, lists, applied_count }
-        .say(output)
+    Summary { verdict: "restored", manifest: &manifest, folder: data, lists, applied_count }
+        .print(output)
 }
 
 /// Refuses a backup in which a file is not what the manifest says.
@@ -114,7 +118,7 @@ fn apply(data: &Path) -> anyhow::Result<AppliedRevocations> {
 
 /// Of an account that was removed since the backup.
 fn remove_vault(path: &Path) -> anyhow::Result<()> {
-    // A vault that nothing was ever sent to has no file.
+    // Not all vaults are files, and not all of an account's were there when it was backed up.
     if path.exists() {
         fs::remove_file(path).with_context(|| path.display().to_string())?;
     }

@@ -32,7 +32,7 @@ impl ListFile {
     pub(super) fn read_named(path: &Path) -> anyhow::Result<Self> {
         let list = Self::read(path)?;
         let is_list = list.count > 0 || list.damaged_lines.is_empty();
-        ensure!(is_list, "{} is no list of revocations: no line of it is intact", list.path);
+        ensure!(is_list, "{} is no list of revocations: it has no intact line", list.path);
         Ok(list)
     }
 
@@ -41,8 +41,7 @@ impl ListFile {
         let numbers: Vec<_> = self.damaged_lines.iter().map(ToString::to_string).collect();
         (!numbers.is_empty()).then(|| {
             format!(
-                "{}: lines that are damaged do not count ({}); if they revoked something, revoke it \
-                 again",
+                "{}: skipped damaged lines ({}); revoke again what they may have revoked",
                 self.path,
                 numbers.join(", ")
             )

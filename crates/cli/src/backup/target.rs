@@ -2,8 +2,8 @@
 //!
 //! Files are put into a folder in it, `restoring`, and moved to where a server looks for them when
 //! all of them are complete and on the disk. As long as that folder is there, no server and no
-//! command opens the directory; so a restore that was interrupted, at whatever point, is seen by
-//! everybody, and is begun again by the next one.
+//! command opens the directory. So nothing works on half of a restore, wherever it was interrupted,
+//! and the next restore begins again.
 //!
 //! The folder is not next to the directory, because that may be the root of a file system, or in a
 //! directory that belongs to somebody else.
@@ -52,7 +52,7 @@ impl Target {
         for name in left.map(String::as_str).chain(is_unfinished.then_some(RESTORING)) {
             remove(&data.join(name))?;
         }
-        make_folder(&folder)?;
+        accounts::make_data_directory(&folder)?;
         sync_folder(data)?;
         Ok(Self { data: data.to_owned(), folder, may_be_undone: true, _lock: lock })
     }
@@ -64,7 +64,7 @@ impl Target {
     /// Where a file is to be put, whose path in the data directory this is.
     pub(super) fn place(&self, path: &str) -> anyhow::Result<PathBuf> {
         let place = self.folder.join(path);
-        make_folder(place.parent().context("a file has a folder")?)?;
+        accounts::make_data_directory(place.parent().context("a file has a folder")?)?;
         Ok(place)
     }
 
@@ -73,7 +73,8 @@ impl Target {
         sync_tree(&self.folder)?;
         self.may_be_undone = false;
         for name in entries(&self.folder)? {
-            rename(&self.folder.join(&name), &self.data.join(&name))?;
+            let to = self.data.join(&name);
+            fs::rename(self.folder.join(&name), &to).with_context(|| to.display().to_string())?;
         }
         sync_folder(&self.data)?;
         // From here on it is a data directory.
@@ -95,18 +96,10 @@ impl Drop for Target {
     }
 }
 
-fn make_folder(path: &Path) -> anyhow::Result<()> {
-    Ok(accounts::make_data_directory(path)?)
-}
-
 /// Removes a file, or a folder with all that is in it.
 fn remove(path: &Path) -> anyhow::Result<()> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     removed.with_context(|| path.display().to_string())
-}
-
-fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::rename(from, to).with_context(|| to.display().to_string())
 }
 
 /// Sees to it that the names in a folder are on the disk, and those in the folders below it.
