@@ -232,6 +232,7 @@ test("the page says first that writes are refused, or files damaged, and why", a
     vaults_refusing_writes: 2,
     accounts_damaged: false,
     vaults_damaged: 1,
+    backups_stalled: 1,
   };
   await page.route("**/v1/admin/overview", async (route) => {
     const answer = await route.fetch();
@@ -243,6 +244,7 @@ test("the page says first that writes are refused, or files damaged, and why", a
   assert.match(text, /disk of the data directory is full/);
   assert.match(text, /under 2 vaults/);
   assert.match(text, /1 vault damaged again/);
+  assert.match(text, /backup has stopped/);
   await page.unroute("**/v1/admin/overview");
   await banner.waitFor({ state: "detached" });
 });

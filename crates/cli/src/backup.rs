@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use accounts::REVOCATIONS;
 use anyhow::{Context, ensure};
 use clap::Args;
-use engine::{Encryption, Untouched};
+use engine::{CopyProgress, Encryption, Untouched};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use self::manifest::{BackedUpFile, Manifest, hash_of};
@@ -29,6 +30,9 @@ use crate::output::{Output, size};
 
 const ACCOUNTS: &str = "accounts.sqlite";
 const VAULTS: &str = "vaults";
+
+/// What a server's log calls the process that copies its files.
+const COMMAND: &str = "warren backup";
 
 /// Copy a server's data directory, also while the server works.
 ///
@@ -53,11 +57,12 @@ pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> 
     accounts::make_data_directory(folder)?;
     ensure!(is_empty(folder)?, "{} is not empty", folder.display());
     let names = names(data)?;
-    let bar = output.progress().with_message("copying");
+    let bar = output.progress();
     bar.set_length(names.len() as u64);
     let mut files = Vec::new();
     for name in names {
-        files.extend(back_up_file(data, folder, &name)?);
+        bar.set_message("copying");
+        files.extend(back_up_file(data, folder, &name, &bar)?);
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -73,10 +78,19 @@ pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> 
 }
 
 /// `None`: it was removed meanwhile, with its account.
-fn back_up_file(data: &Path, folder: &Path, name: &str) -> anyhow::Result<Option<BackedUpFile>> {
+fn back_up_file(
+    data: &Path,
+    folder: &Path,
+    name: &str,
+    bar: &ProgressBar,
+) -> anyhow::Result<Option<BackedUpFile>> {
     let (from, to) = (data.join(name), folder.join(name));
     accounts::make_data_directory(to.parent().context("a file has a folder")?)?;
-    match engine::copy_file(&from, &to) {
+    let on_progress = |progress: CopyProgress| {
+        let (read, total) = (size(progress.read_bytes), size(progress.total_bytes));
+        bar.set_message(format!("copying {read} of {total}"));
+    };
+    match engine::copy_file(&from, &to, COMMAND, on_progress) {
         Ok(copied) => {
             let (bytes, hash) = hash_of(&to)?;
             ensure!(bytes == copied.bytes, "{} is not as long as it was written", to.display());

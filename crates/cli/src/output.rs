@@ -206,7 +206,7 @@ fn code(error: &anyhow::Error) -> &'static str {
         _ => {}
     }
     match error.downcast_ref::<engine::Error>() {
-        Some(engine::Error::Busy) => return "busy",
+        Some(engine::Error::Busy | engine::Error::CopyOvertaken { .. }) => return "busy",
         Some(engine::Error::DiskFull { .. }) => return "disk_full",
         Some(engine::Error::NoRoom { .. }) => return "no_room",
         Some(engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. }) => {

@@ -14,6 +14,12 @@ pub(crate) fn unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
+/// How long ago that was, as the system has it; `None` if it is yet to come.
+#[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
+pub(crate) fn age_of(time: SystemTime) -> Option<Duration> {
+    SystemTime::now().duration_since(time).ok()
+}
+
 /// A time that may be spent on many short steps, without reading the clock at each: while steps are
 /// quick, it looks only after some of them.
 pub(crate) struct Budget {

@@ -29,9 +29,9 @@ use crate::profile::{self, Profile};
 use crate::swap::{directory_of, remove_if_there};
 
 /// What stands behind a database's name in the names of the files that belong to it: the WAL, its
-/// index, the rollback journal, a copy that is being made, with its journal, and a damaged file that
-/// was put aside, with its WAL.
-pub const SIDE_FILES: [&str; 7] = [
+/// index, the rollback journal, a copy that is being made, with its journal, a damaged file that
+/// was put aside, with its WAL, and the heartbeat of a backup.
+pub const SIDE_FILES: [&str; 8] = [
     "-wal",
     "-shm",
     "-journal",
@@ -39,10 +39,14 @@ pub const SIDE_FILES: [&str; 7] = [
     ".compacting-journal",
     DAMAGED_SUFFIX,
     ".damaged-wal",
+    HEARTBEAT_SUFFIX,
 ];
 
 /// Of a damaged file that was put aside.
 pub(crate) const DAMAGED_SUFFIX: &str = ".damaged";
+
+/// Of what a backup writes while it copies the file.
+pub(crate) const HEARTBEAT_SUFFIX: &str = ".copying";
 
 const COPY_SUFFIX: &str = ".compacting";
 

@@ -32,6 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
+use crate::backup;
 use crate::cache::CacheTotal;
 use crate::checkpoint::Checkpoints;
 use crate::cipher::Cipher;
@@ -131,6 +132,7 @@ impl Database {
             readers_count_max,
         } = options;
         compact::remove_left_over(&path)?;
+        backup::remove_heartbeat(&path);
         let open = || {
             let mut opened = open::open_writable(&path, &encryption, profile, create)?;
             migrate::migrate(&mut opened.connection, migrations)?;

@@ -103,6 +103,17 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The file was opened, closed or replaced during each attempt to copy it. No copy was made.
+    #[error(
+        "{} was opened, closed or replaced during each of {attempts_count} attempts to copy it",
+        path.display()
+    )]
+    CopyOvertaken {
+        /// The file.
+        path: PathBuf,
+        /// How often it was tried.
+        attempts_count: u32,
+    },
     /// The program that owns the rows could not complete a repair. Nothing was put aside.
     #[error("completing a repair: {source}")]
     Application {
@@ -150,6 +161,7 @@ impl Error {
         match self {
             Self::Busy
             | Self::Closed
+            | Self::CopyOvertaken { .. }
             | Self::DiskFull { .. }
             | Self::Poisoned { .. }
             | Self::ReadOnly { .. }

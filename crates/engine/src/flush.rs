@@ -29,6 +29,7 @@ pub(crate) struct FlushedWal(());
 
 /// A database's WAL, as a file to flush.
 pub(crate) struct WalFile {
+    database: PathBuf,
     path: PathBuf,
     /// One flush at a time runs for a database, so nobody waits for this lock.
     files: Mutex<WalDescriptors>,
@@ -47,21 +48,29 @@ impl WalFile {
     /// The WAL of an open database in WAL mode: SQLite makes the file with the first read.
     pub(crate) fn open(database: &Path) -> Result<Self> {
         let path = beside(database, "-wal");
-        let files = Mutex::new(WalDescriptors::open(&path)?);
-        Ok(Self { path, files })
+        let files = Mutex::new(WalDescriptors::open(database, &path)?);
+        Ok(Self { database: database.to_owned(), path, files })
     }
 
     /// The database has another WAL of the same name.
     pub(crate) fn reopen(&self) -> Result<()> {
-        let files = WalDescriptors::open(&self.path)?;
+        let files = WalDescriptors::open(&self.database, &self.path)?;
         *self.files.lock().expect(UNPOISONED) = files;
         Ok(())
     }
 
     /// Before the WAL is moved into its file. `None`: a copy of both is being made.
     pub(crate) fn enter_gate(&self) -> Option<WalPass> {
-        let gate = Arc::clone(&self.files.lock().expect(UNPOISONED).gate);
-        gate.enter()
+        self.gate().enter()
+    }
+
+    /// The command and process of a copy that was in the way of a checkpoint, and has stalled.
+    pub(crate) fn stalled_copy(&self) -> Option<Arc<str>> {
+        self.gate().stalled_copy()
+    }
+
+    fn gate(&self) -> Arc<WalGate> {
+        Arc::clone(&self.files.lock().expect(UNPOISONED).gate)
     }
 
     /// Returns when the disk has what the file held.
@@ -77,11 +86,13 @@ impl WalFile {
 }
 
 impl WalDescriptors {
-    fn open(path: &Path) -> Result<Self> {
+    fn open(database: &Path, path: &Path) -> Result<Self> {
         let directory = directory_of(path);
-        let wal = Arc::new(File::open(path).map_err(io(path))?);
+        // For writing: on NFS there is no exclusive lock without.
+        let wal = File::options().read(true).write(true).open(path).map_err(io(path))?;
+        let wal = Arc::new(wal);
         Ok(Self {
-            gate: WalGate::new(Arc::clone(&wal)),
+            gate: WalGate::new(database, Arc::clone(&wal)),
             wal,
             directory: Some(File::open(directory).map_err(io(directory))?),
         })

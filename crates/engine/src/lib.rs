@@ -84,7 +84,7 @@ mod upkeep;
 mod vacuum;
 mod writer;
 
-pub use backup::{CopiedFile, copy_file};
+pub use backup::{CopiedFile, CopyProgress, copy_file};
 pub use cipher::{Cipher, UnknownCipher};
 pub use compact::SIDE_FILES;
 pub use damage::{DamagePolicy, FinishRepair};

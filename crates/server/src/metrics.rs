@@ -99,6 +99,7 @@ impl Metrics {
         self.set("warren_listeners", app.listeners.count());
         let readiness = Readiness::of(app);
         let Readiness { disk_full, accounts_refuse_writes, accounts_damaged, .. } = readiness;
+        self.set("warren_backups_stalled", readiness.backups_stalled);
         self.set("warren_accounts_damaged", accounts_damaged.into());
         self.set("warren_disk_full", disk_full.into());
         self.set("warren_accounts_refuse_writes", accounts_refuse_writes.into());

@@ -28,6 +28,9 @@ pub(crate) struct Readiness {
     pub(crate) accounts_damaged: bool,
     /// Open vaults that are damaged and were not repaired, because that has happened before.
     pub(crate) vaults_damaged: usize,
+    /// Open files that a backup copies which makes no progress. Nobody waits for it; the log names
+    /// its process.
+    pub(crate) backups_stalled: usize,
 }
 
 impl Readiness {
@@ -48,6 +51,7 @@ impl Readiness {
             vaults_refusing_writes,
             accounts_damaged: damaged.len() > vaults_damaged,
             vaults_damaged,
+            backups_stalled: app.databases.stalled_backups().len(),
         }
     }
 }

@@ -53,6 +53,7 @@ export interface Readiness {
   readonly vaults_refusing_writes: number;
   readonly accounts_damaged: boolean;
   readonly vaults_damaged: number;
+  readonly backups_stalled: number;
 }
 
 /** `counts[i]` syncs took no longer than `bounds_s[i]`; the last one, longer than all bounds. */

@@ -95,6 +95,7 @@ interface ProblemsProps {
 function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
   const vaults = readiness.vaults_refusing_writes;
   const damaged = readiness.vaults_damaged;
+  const stalled = readiness.backups_stalled;
   const reasons = [
     readiness.disk_full &&
       "The disk of the data directory is full: nothing new is stored until there is room.",
@@ -109,6 +110,9 @@ function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
       `${several(damaged, "vault")} damaged again, and not repaired: the log names them. ` +
         "Have a look at the disk, move the older .damaged file away, " +
         "and run warren inspect --repair.",
+    stalled > 0 &&
+      "A backup has stopped in the middle of a file: the log names its process. " +
+        "Nothing waits for it. End it, and run the backup again.",
     repaired > 0 &&
       `${several(repaired, "vault")} damaged and made anew; devices send what is missing. ` +
         "The log names the .damaged files that were put aside. Have a look at the disk.",

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::rig::{ADMIN, Ledger, Server, send, warren};
+use crate::rig::{ADMIN, Ledger, Server, warren};
 use crate::scenarios::{prepare_account, prepare_files};
 use crate::spoil::{damaged, spoil_middle, vaults};
 
@@ -84,11 +84,7 @@ impl Rig {
     }
 
     fn metric(&self, name: &str) -> u64 {
-        let url = format!("{}/metrics", self.server().address);
-        let operator = [("authorization", &*format!("Bearer {ADMIN}"))];
-        let text = String::from_utf8(send("GET", &url, &operator, &[]).unwrap().body).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
-        line.unwrap().parse().unwrap()
+        self.server().metric(name)
     }
 
     /// Waits until a vault was put aside, and made anew.

@@ -28,7 +28,7 @@
 
 /* The same numbers are in shim.rs. */
 enum { WRITE = 1, SYNC = 2, TRUNCATE = 4, RENAME = 8, UNLINK = 16, OPEN = 32, MKDIR = 64 };
-enum { NONE, ONCE, FROM, SHORT, KILL_BEFORE, KILL_AFTER, KILL_TORN };
+enum { NONE, ONCE, FROM, SHORT, KILL_BEFORE, KILL_AFTER, KILL_TORN, STOP };
 
 struct control {
     uint64_t count;   /* operations of the classes in `mask` while armed */
@@ -120,6 +120,7 @@ static int judge(uint32_t operation, const char *path, const char *name) {
     if (control->mode == NONE || !control->fail_at || !is_hit) return NONE;
     if (!control->fired++) snprintf(control->hit, sizeof control->hit, "%s %.150s", name, path + dir_length);
     if (control->mode == KILL_BEFORE) { kill(getpid(), SIGKILL); for (;;) pause(); }
+    if (control->mode == STOP) { kill(getpid(), SIGSTOP); return NONE; }
     return (int)control->mode;
 }
 

@@ -22,6 +22,7 @@ mod rig;
 mod scenarios;
 mod shim;
 mod spoil;
+mod stalled_backups;
 
 use crate::power_loss::{DeviceTrace, ServerTrace, lose_power_after_a_failed_flush};
 use crate::random::Random;

@@ -16,13 +16,13 @@ use base64::prelude::BASE64_STANDARD;
 use crdt::{Fingerprint, Node, Timestamp};
 use serde_json::{Value, json};
 
-const WARREN: &str = env!("CARGO_BIN_EXE_warren");
+pub(crate) const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 
 pub(crate) const PASSWORD: &str = "a pass-phrase of ada's own";
 pub(crate) const ADMIN: &str = "the-operators-token-of-this-test";
 
 /// For anything that a process does, on a machine that is busy.
-const TIME_MAX: Duration = Duration::from_mins(2);
+pub(crate) const TIME_MAX: Duration = Duration::from_mins(2);
 
 type Environment = Vec<(String, OsString)>;
 
@@ -97,6 +97,15 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// A metric without labels.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let url = format!("{}/metrics", self.address);
+        let operator = [("authorization", &*format!("Bearer {ADMIN}"))];
+        let text = String::from_utf8(send("GET", &url, &operator, &[]).unwrap().body).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.unwrap().parse().unwrap()
+    }
+
     /// What it has written to its log since the folder was made.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
@@ -111,7 +120,7 @@ impl Drop for Server {
 }
 
 /// Waits for the end of a process, polling; kills one that takes longer.
-fn wait(child: &mut Child, time_max: Duration) -> Option<ExitStatus> {
+pub(crate) fn wait(child: &mut Child, time_max: Duration) -> Option<ExitStatus> {
     let until = now() + time_max;
     while now() < until {
         if let Some(status) = child.try_wait().unwrap() {

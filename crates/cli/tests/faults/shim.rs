@@ -36,6 +36,8 @@ pub(crate) enum FaultMode {
     KillAfter = 5,
     /// Half of it is written, and the process is killed.
     KillTorn = 6,
+    /// The process is stopped before it, until it gets a `SIGCONT`.
+    Stop = 7,
 }
 
 impl FaultMode {

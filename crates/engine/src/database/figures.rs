@@ -40,6 +40,12 @@ impl Database {
         self.poison.cause()
     }
 
+    /// The command and process of a backup that copies it, was in the way of a checkpoint, and has
+    /// stalled since: nobody waits for it any more.
+    pub fn stalled_backup(&self) -> Option<Arc<str>> {
+        self.wal_file.as_ref()?.stalled_copy()
+    }
+
     /// How its files are. Opens nothing and waits for nobody: pages are those that were last
     /// counted, when it was opened, maintained, or looked at between writes.
     pub fn health(&self) -> Health {

@@ -87,7 +87,6 @@ impl Database {
 
     pub(super) fn try_recover(&self) -> Result<()> {
         let _run = self.maintenance.begin().ok_or(Error::Closed)?;
-        let _pass = self.enter_gate().ok_or(Error::Busy)?;
         let _passes = self.checkpoints.keep_off().ok_or(Error::Closed)?;
         let _turn = self.wait_for(|| self.queue.begin_turn().then(|| Turn(self)))?;
         let _flushes = self.wait_for(|| self.flushes.begin_turn().then(|| FlushTurn(self)))?;

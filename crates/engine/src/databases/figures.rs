@@ -41,18 +41,25 @@ impl Databases {
 
     /// How the files of each open database are, by path.
     pub fn health(&self) -> Vec<(PathBuf, Health)> {
-        let databases = self.all_opened();
-        // Held one at a time, so that the others can be closed meanwhile.
-        let databases = databases.iter().filter_map(Weak::upgrade);
-        databases.map(|database| (database.path().to_owned(), database.health())).collect()
+        self.of_opened(|database| Some(database.health()))
     }
 
     /// The open databases that take no writes until they have recovered, each with the cause.
     pub fn refusing(&self) -> Vec<(PathBuf, Arc<str>)> {
+        self.of_opened(Database::refuses_writes)
+    }
+
+    /// The open databases that a backup copies which has stalled, each with its command and process.
+    pub fn stalled_backups(&self) -> Vec<(PathBuf, Arc<str>)> {
+        self.of_opened(Database::stalled_backup)
+    }
+
+    fn of_opened<T>(&self, of: impl Fn(&Database) -> Option<T>) -> Vec<(PathBuf, T)> {
         let databases = self.all_opened();
+        // Held one at a time, so that the others can be closed meanwhile.
         let databases = databases.iter().filter_map(Weak::upgrade);
         databases
-            .filter_map(|database| Some((database.path().to_owned(), database.refuses_writes()?)))
+            .filter_map(|database| Some((database.path().to_owned(), of(&database)?)))
             .collect()
     }
 

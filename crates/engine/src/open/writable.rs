@@ -15,7 +15,6 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, MAIN_DB};
 
 use super::{Encryption, NamedFile, connect_named, find_cipher, has_wal, open_alone, unlock};
-use crate::backup;
 use crate::cipher::Cipher;
 use crate::error::{Error, Result, sqlite};
 use crate::profile::{self, Profile};
@@ -73,7 +72,8 @@ pub(crate) enum LeftWal {
 
 /// Moves a WAL that was left, by a process that was killed or one that could not flush it, into the
 /// file, and makes both durable. It is recovered by its checksums: alone on the file, and with an
-/// index in memory, so that nothing of what another believed about it is taken over.
+/// index in memory, so that nothing of what another believed about it is taken over. A backup that
+/// copies both has to begin again: it is the one that can wait.
 pub(crate) fn move_left_wal(
     path: &Path,
     encryption: &Encryption,
@@ -82,7 +82,6 @@ pub(crate) fn move_left_wal(
     if !has_wal(path) {
         return Ok(LeftWal::Moved);
     }
-    let _pass = backup::enter_left(path)?;
     let db = open_alone(path)?;
     if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
         unlock(&db, secret, cipher).map_err(sqlite("key"))?;

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use engine::{Database, Databases, Durability, Error, Limits, copy_file};
 
@@ -41,7 +42,7 @@ fn copy_by_another_process(database: &Path, to: &Path) {
 fn child() {
     let path = |name| std::env::var_os(name).map(PathBuf::from);
     let (Some(database), Some(to)) = (path(DATABASE), path(TARGET)) else { return };
-    copy_file(&database, &to).unwrap();
+    copy_file(&database, &to, "a test", |_| {}).unwrap();
 }
 
 /// What is in a copy, which must be balanced and sound.
@@ -129,7 +130,7 @@ fn while_a_copy_is_made_the_wal_stays_and_writes_go_on() {
     crate::insert(&database, 1).wait().unwrap();
     // As the process that copies does.
     let wal = File::open(directory.path().join("a.db-wal")).unwrap();
-    wal.lock().unwrap();
+    wal.lock_shared().unwrap();
     let length = || wal.metadata().unwrap().len();
     for x in 2..1_000 {
         let before = length();
@@ -140,11 +141,121 @@ fn while_a_copy_is_made_the_wal_stays_and_writes_go_on() {
     let pages_before = std::fs::read(&path).unwrap();
     databases.close(&path).unwrap();
     assert!(length() > 0 && pages_before == std::fs::read(&path).unwrap());
-    wal.unlock().unwrap();
     drop(database);
+    // As one that was killed leaves it.
+    let heartbeat = directory.path().join("a.db.copying");
+    std::fs::write(&heartbeat, "a test, process 1\n").unwrap();
+    // Who opens it doesn't wait for the copy, which begins again.
     let database =
         databases.open(&path, || options(|options| options.profile = SMALL_WAL)).unwrap();
+    assert_ne!(pages_before, std::fs::read(&path).unwrap());
+    assert!(!heartbeat.exists());
+    crate::insert(&database, 1_000).wait().unwrap();
     let sum =
         database.read::<_, Error>(|db| Ok(crate::number(db, "SELECT sum(x) FROM t"))).unwrap();
-    assert_eq!(sum, 499_500);
+    assert_eq!(sum, 500_500);
+}
+
+/// More than is copied between two calls that report progress.
+const LARGE_BYTES: i64 = 12 << 20;
+
+/// Copies a large file, does something to it in the middle of the first attempt, and returns how
+/// many attempts there were. The copy must have all rows then.
+fn copy_meanwhile(leave_wal: bool, meanwhile: impl FnOnce(&Path)) -> usize {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (directory.path().join("a.db"), directory.path().join("a.copy"));
+    write_large(&path, 0, leave_wal);
+    let mut meanwhile = Some(meanwhile);
+    let (mut attempts, mut last) = (1, 0);
+    copy_file(&path, &to, "a test", |progress| {
+        attempts += usize::from(progress.read_bytes < last);
+        last = progress.read_bytes;
+        if let Some(meanwhile) = meanwhile.take() {
+            meanwhile(&path);
+        }
+    })
+    .unwrap();
+    let (copy, _) = engine::open_connection(&to, &encryption(), SMALL_WAL, false, false).unwrap();
+    let found: String = copy.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(found, "ok");
+    let sum = |db| crate::number(db, "SELECT sum(x) FROM t");
+    let (db, _) = engine::open_connection(&path, &encryption(), SMALL_WAL, false, false).unwrap();
+    assert_eq!(sum(&copy), sum(&db));
+    attempts
+}
+
+/// Replaces all rows, on as many pages, in one commit.
+fn write_large(path: &Path, x: i64, leave_wal: bool) {
+    let (db, _) = engine::open_connection(path, &encryption(), SMALL_WAL, false, true).unwrap();
+    let no_checkpoint = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    db.set_db_config(no_checkpoint, leave_wal).unwrap();
+    let rows = LARGE_BYTES / 1_000;
+    let sql = format!(
+        "CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, x, padding);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})
+             INSERT OR REPLACE INTO t SELECT i, i + {x}, zeroblob(1000) FROM n;"
+    );
+    db.execute_batch(&sql).unwrap();
+}
+
+#[test]
+fn a_file_that_is_written_and_closed_while_it_is_copied_is_copied_again() {
+    let attempts = copy_meanwhile(false, |path| {
+        write_large(path, 1, false);
+        assert!(!path.with_extension("db-wal").exists());
+    });
+    assert_eq!(attempts, 2);
+}
+
+#[test]
+fn a_wal_that_is_recovered_while_it_is_copied_is_copied_again() {
+    for writes_again in [false, true] {
+        let attempts = copy_meanwhile(true, |path| {
+            // As a server that starts after a crash.
+            let databases = Databases::start(Limits::default()).unwrap();
+            drop(databases.open(path, || options(|options| options.migrations = &[])).unwrap());
+            databases.close(path).unwrap();
+            if writes_again {
+                write_large(path, 1, true);
+            }
+        });
+        assert_eq!(attempts, 2);
+    }
+}
+
+#[test]
+fn a_file_that_is_replaced_while_it_is_copied_is_copied_again() {
+    let attempts = copy_meanwhile(false, |path| {
+        let new = path.with_extension("new");
+        write_large(&new, 1, false);
+        std::fs::rename(new, path).unwrap();
+    });
+    assert_eq!(attempts, 2);
+}
+
+#[test]
+fn a_file_that_is_left_alone_is_copied_once() {
+    for leave_wal in [false, true] {
+        assert_eq!(copy_meanwhile(leave_wal, |_| {}), 1);
+        // Two copies at a time hinder neither.
+        let attempts = copy_meanwhile(leave_wal, |path| {
+            copy_file(path, &path.with_extension("second"), "a test", |_| {}).unwrap();
+        });
+        assert_eq!(attempts, 1);
+    }
+}
+
+#[test]
+fn a_file_that_is_never_left_alone_is_not_copied() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (directory.path().join("a.db"), directory.path().join("a.copy"));
+    write_large(&path, 0, false);
+    let mut time = SystemTime::UNIX_EPOCH + Duration::from_nanos(1);
+    let touch = |_| {
+        time += Duration::from_secs(1);
+        File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    };
+    let refused = copy_file(&path, &to, "a test", touch).unwrap_err();
+    assert!(matches!(refused, Error::CopyOvertaken { .. }), "{refused}");
+    assert!(refused.to_string().contains("100 attempts"), "{refused}");
 }

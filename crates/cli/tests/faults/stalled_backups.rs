@@ -1,0 +1,174 @@
+//! A backup that stops in the middle of a file, as when its disk hangs: nobody waits for it for
+//! long, and when it goes on it is as whole as any other.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::rig::{Ledger, PASSWORD, Server, TIME_MAX, WARREN, now, send, wait, warren};
+use crate::scenarios::{prepare_account, register};
+use crate::shim::operation::WRITE;
+use crate::shim::{Control, FaultMode};
+
+const POLL: Duration = Duration::from_millis(20);
+/// Pushes of so many messages, of some kilobytes each, make a WAL that is due to be moved.
+const PUSH_COUNT: u64 = 200;
+const CONTENT_BYTES: usize = 2_000;
+const PUSHES_PER_CHECKPOINT: usize = 20;
+
+/// A server, and a backup that has stopped. The backup is killed with this value.
+struct World {
+    folder: TempDir,
+    server: Option<Server>,
+    ledger: Ledger,
+    token: String,
+    backup: Child,
+    control: Control,
+}
+
+impl World {
+    /// The backup stops while it writes pages of the WAL into this file or folder of its own.
+    fn new(stopped_at: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (server, token) = prepare_account(&folder.path().join("place"));
+        let mut ledger = Ledger::with_content_bytes(CONTENT_BYTES);
+        assert!(ledger.push(&server, &token, PUSH_COUNT));
+        let control = Control::new(folder.path());
+        control.arm(FaultMode::Stop, 1, WRITE, 0);
+        let mut command = Command::new(WARREN);
+        command.args(["backup", "copy", "--data", "place/data"]).current_dir(folder.path());
+        command.envs(control.environment(&folder.path().join(stopped_at), None));
+        let backup = command.stdin(Stdio::null()).spawn().unwrap();
+        let world = Self { folder, server: Some(server), ledger, token, backup, control };
+        wait_until(|| world.control.hit().is_some());
+        world
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    fn push(&mut self, count: u64) -> bool {
+        self.ledger.push(self.server.as_ref().unwrap(), &self.token, count)
+    }
+
+    /// Whatever a device does is answered.
+    fn check_service(&mut self) {
+        assert!(self.push(1), "{:?}", self.ledger.codes);
+        let server = self.server.as_ref().unwrap();
+        assert_eq!(self.ledger.check_vault(server, &self.token), Vec::<String>::new());
+        let device = register(&mut self.ledger, server, "", PASSWORD, "new");
+        assert!(device.is_some(), "{:?}", self.ledger.codes);
+        let ready = send("GET", &format!("{}/readyz", server.address), &[], &[]).unwrap();
+        assert_eq!(ready.status, 200);
+    }
+
+    /// A command that must do its work.
+    fn succeed(&self, arguments: &[&str]) {
+        let (status, said) = warren(arguments, self.folder.path(), Vec::new());
+        assert!(status.is_some_and(|status| status.success()), "{said}");
+    }
+
+    fn kill_and_start_server(&mut self) {
+        self.server.take().unwrap().kill();
+        let server = Server::start(&self.folder.path().join("place"), Vec::new());
+        self.server = Some(server.map_err(|(_, said)| said).unwrap());
+    }
+
+    /// Lets the backup go on to its end, and checks that it has the first push at least.
+    fn finish_backup(&mut self) {
+        let resume = ["-CONT".to_owned(), self.backup.id().to_string()];
+        assert!(Command::new("kill").args(resume).status().unwrap().success());
+        assert!(wait(&mut self.backup, TIME_MAX).is_some_and(|status| status.success()));
+        self.check_backup("copy", "restored");
+    }
+
+    fn check_backup(&self, copy: &str, restored: &str) {
+        let place = self.folder.path().join(restored);
+        std::fs::create_dir(&place).unwrap();
+        self.succeed(&["restore", copy, "--data", &format!("{restored}/data")]);
+        let server = Server::start(&place, Vec::new()).map_err(|(_, said)| said).unwrap();
+        let ledger = Ledger::of_acknowledged(PUSH_COUNT, CONTENT_BYTES);
+        assert_eq!(ledger.check_vault(&server, &self.token), Vec::<String>::new());
+        assert!(server.stop().unwrap().success());
+    }
+
+    fn heartbeats(&self) -> Vec<PathBuf> {
+        let data = self.folder.path().join("place/data");
+        let is_heartbeat = |path: &PathBuf| path.extension().is_some_and(|end| end == "copying");
+        files_below(&data).into_iter().filter(is_heartbeat).collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        drop(self.backup.kill());
+        drop(self.backup.wait());
+    }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
+    entries.flat_map(below).collect()
+}
+
+fn wait_until(is_there: impl Fn() -> bool) {
+    let until = now() + TIME_MAX;
+    while !is_there() {
+        assert!(now() < until, "it took too long");
+        thread::park_timeout(POLL);
+    }
+}
+
+#[test]
+fn a_server_starts_and_works_while_a_backup_has_stopped() {
+    for stopped_at in ["copy/vaults", "copy/accounts.sqlite"] {
+        let mut world = World::new(stopped_at);
+        world.check_service();
+        world.succeed(&["backup", "second", "--data", "place/data"]);
+        world.check_backup("second", "second-restored");
+        world.kill_and_start_server();
+        world.check_service();
+        world.finish_backup();
+        assert_eq!(world.heartbeats(), Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
+fn a_backup_that_has_stopped_keeps_no_wal_from_being_moved_and_is_reported() {
+    let mut world = World::new("copy/vaults");
+    let [heartbeat] = &world.heartbeats()[..] else { panic!("{:?}", world.heartbeats()) };
+    let database = heartbeat.with_extension("").display().to_string();
+    let wal = File::open(format!("{database}-wal")).unwrap();
+    let header = || {
+        let mut header = [0; 32];
+        wal.read_exact_at(&mut header, 0).unwrap();
+        header
+    };
+    let before = header();
+    for _ in 0..PUSHES_PER_CHECKPOINT {
+        assert!(world.push(PUSH_COUNT));
+    }
+    assert_eq!(header(), before, "the backup may go on yet");
+    wait_until(|| world.server().metric("warren_backups_stalled") == 1);
+    let ready = send("GET", &format!("{}/readyz", world.server().address), &[], &[]).unwrap();
+    assert_eq!((ready.status, &ready.value()["backups_stalled"]), (200, &Value::from(1)));
+    let name = format!("warren backup, process {}", world.backup.id());
+    assert!(world.server().log().contains(&name), "{}", world.server().log());
+
+    let is_moved = (0..10 * PUSHES_PER_CHECKPOINT).any(|_| {
+        assert!(world.push(PUSH_COUNT));
+        header() != before
+    });
+    assert!(is_moved);
+    world.finish_backup();
+    wait_until(|| world.server().metric("warren_backups_stalled") == 0);
+    world.check_service();
+}

@@ -1,0 +1,283 @@
+//! Who may start a WAL again while its database is copied, and for how long that waits.
+//!
+//! A copy needs a WAL that is not moved into its file and started again meanwhile. Whoever copies
+//! holds a shared `flock` on the WAL, and whoever is about to move it an exclusive one. Both are
+//! taken by any process, and end with it. SQLite has no locks of its own on that file.
+//!
+//! A copy may stall: its process is stopped, or its disk hangs. So it has to show that it goes on,
+//! by a heartbeat (`heartbeat.rs`), and is ignored when it does not.
+//!
+//! # Invariants
+//! - Nobody waits for a copy that has made no progress for [`STALLED_AFTER`].
+//! - What is lost when a lock is ignored is that copy, and nothing else: a copy checks at its end
+//!   whether the WAL is still the same.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::clock;
+use crate::compact::beside;
+use crate::error::{Result, io};
+use crate::swap::is_unsupported;
+
+use super::heartbeat;
+
+/// A copy without a heartbeat for so long is ignored.
+const STALLED_AFTER: Duration = Duration::from_secs(30);
+/// How long a copy waits for a checkpoint that is under way. One that takes longer, or whose
+/// process is stopped, may go on next to the copy.
+const CHECKPOINT_WAIT_MAX: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Entered by whoever moves a WAL into its file; closed while somebody copies both.
+pub(crate) struct WalGate {
+    database: PathBuf,
+    wal: Arc<File>,
+    stalled_after: Duration,
+    state: Mutex<GateState>,
+}
+
+#[derive(Default)]
+struct GateState {
+    /// How many are inside; a `flock` is one for all of this process.
+    inside_count: u32,
+    /// The copy that was in the way at the last attempt to enter.
+    copy: Option<CopyInTheWay>,
+}
+
+struct CopyInTheWay {
+    /// `None`: it has written none, because it has just begun, or may not.
+    heartbeat: Option<SystemTime>,
+    heartbeat_seen_at: Instant,
+    /// Its command and process, once it counts as stalled.
+    stalled: Option<Arc<str>>,
+}
+
+/// The WAL may be moved until this is dropped.
+pub(crate) struct WalPass(Option<Arc<WalGate>>);
+
+impl WalPass {
+    /// For a database that has no WAL.
+    pub(crate) fn without_wal() -> Self {
+        Self(None)
+    }
+}
+
+impl WalGate {
+    pub(crate) fn new(database: &Path, wal: Arc<File>) -> Arc<Self> {
+        Self::with_patience(database, wal, STALLED_AFTER)
+    }
+
+    fn with_patience(database: &Path, wal: Arc<File>, stalled_after: Duration) -> Arc<Self> {
+        let (database, state) = (database.to_owned(), Mutex::default());
+        Arc::new(Self { database, wal, stalled_after, state })
+    }
+
+    /// `None`: a copy is being made, and goes on.
+    pub(crate) fn enter(self: &Arc<Self>) -> Option<WalPass> {
+        let mut state = self.state();
+        if state.inside_count == 0 && self.is_locked(&mut state) && state.stalled().is_none() {
+            return None;
+        }
+        state.inside_count += 1;
+        Some(WalPass(Some(Arc::clone(self))))
+    }
+
+    /// The command and process of a copy that was in the way, and has stalled. Looks again whether
+    /// it still has.
+    pub(crate) fn stalled_copy(&self) -> Option<Arc<str>> {
+        let mut state = self.state();
+        state.copy.as_ref()?;
+        if state.inside_count == 0 && !self.is_locked(&mut state) {
+            self.unlock();
+        }
+        state.stalled()
+    }
+
+    /// Whether a copy has the lock; else this process has it then.
+    fn is_locked(&self, state: &mut GateState) -> bool {
+        // Where there are no such locks, a copy has none either.
+        let is_locked = matches!(self.wal.try_lock(), Err(TryLockError::WouldBlock));
+        if is_locked {
+            self.look_at_copy(state);
+        } else {
+            state.copy = None;
+        }
+        is_locked
+    }
+
+    fn look_at_copy(&self, state: &mut GateState) {
+        let (now, heartbeat) = (clock::now(), heartbeat::time_of_last(&self.database));
+        match &mut state.copy {
+            Some(copy) if copy.heartbeat == heartbeat => {
+                if copy.stalled.is_none() && now - copy.heartbeat_seen_at >= self.stalled_after {
+                    let copier = heartbeat::copier_of(&self.database);
+                    let path = self.database.display();
+                    tracing::warn!(%path, %copier, "a backup has stalled; nobody waits for it");
+                    copy.stalled = Some(copier);
+                }
+            }
+            copy => {
+                *copy = Some(CopyInTheWay { heartbeat, heartbeat_seen_at: now, stalled: None });
+            }
+        }
+    }
+
+    fn unlock(&self) {
+        if let Err(error) = self.wal.unlock() {
+            tracing::warn!(%error, "unlocking a WAL");
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, GateState> {
+        self.state.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+impl GateState {
+    fn stalled(&self) -> Option<Arc<str>> {
+        self.copy.as_ref()?.stalled.clone()
+    }
+}
+
+impl Drop for WalPass {
+    fn drop(&mut self) {
+        let Some(gate) = &self.0 else { return };
+        let mut state = gate.state();
+        state.inside_count -= 1;
+        if state.inside_count == 0 {
+            gate.unlock();
+        }
+    }
+}
+
+/// Opens the WAL and closes its gate, until the file is dropped; waits for a checkpoint that is
+/// under way. `None` if there is no WAL.
+pub(super) fn close_gate(database: &Path) -> Result<Option<File>> {
+    let path = beside(database, "-wal");
+    let wal = match File::open(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        wal => wal.map_err(io(&path))?,
+    };
+    let until = clock::now() + CHECKPOINT_WAIT_MAX;
+    loop {
+        match wal.try_lock_shared() {
+            Err(TryLockError::WouldBlock) if clock::now() < until => {
+                thread::park_timeout(POLL_INTERVAL);
+            }
+            Err(TryLockError::Error(error)) if !is_unsupported(&error) => {
+                return Err(io(&path)(error));
+            }
+            // Without the lock a copy is as whole, and may have to begin again.
+            _ => return Ok(Some(wal)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::Heartbeat;
+    use super::*;
+
+    struct Rig {
+        _directory: tempfile::TempDir,
+        database: PathBuf,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let database = directory.path().join("a.db");
+            fs::write(beside(&database, "-wal"), "").unwrap();
+            Self { _directory: directory, database }
+        }
+
+        fn gate(&self, stalled_after: Duration) -> Arc<WalGate> {
+            let wal = File::options().read(true).write(true).open(beside(&self.database, "-wal"));
+            WalGate::with_patience(&self.database, Arc::new(wal.unwrap()), stalled_after)
+        }
+
+        fn copy(&self) -> File {
+            close_gate(&self.database).unwrap().unwrap()
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_waits_for_copies_that_go_on() {
+        let rig = Rig::new();
+        let gate = rig.gate(Duration::MAX);
+        let (one, other) = (rig.copy(), rig.copy());
+        assert!(gate.enter().is_none());
+        drop(one);
+        assert!(gate.enter().is_none());
+        drop(other);
+        let passes = (gate.enter().unwrap(), gate.enter().unwrap());
+        assert!(File::open(beside(&rig.database, "-wal")).unwrap().try_lock_shared().is_err());
+        drop(passes);
+        drop(rig.copy());
+        assert_eq!(gate.stalled_copy(), None);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_copy_that_has_stalled() {
+        let rig = Rig::new();
+        let gate = rig.gate(Duration::from_millis(1));
+        let copy = rig.copy();
+        assert!(gate.enter().is_none(), "it may have just begun");
+        thread::park_timeout(Duration::from_millis(2));
+        assert_eq!(gate.stalled_copy().as_deref(), Some("an unknown process"));
+        drop((gate.enter().unwrap(), gate.enter().unwrap()));
+        drop(copy);
+        assert_eq!(gate.stalled_copy(), None);
+        let copy = rig.copy();
+        assert!(gate.enter().is_none(), "this is another one");
+        drop(copy);
+        assert!(gate.enter().is_some());
+    }
+
+    #[test]
+    fn a_heartbeat_shows_that_a_copy_goes_on_and_names_it() {
+        let rig = Rig::new();
+        let gate = rig.gate(Duration::ZERO);
+        let _copy = rig.copy();
+        let mut heartbeat = Heartbeat::begin(&rig.database, "a test");
+        let file = beside(&rig.database, crate::compact::HEARTBEAT_SUFFIX);
+        for second in 1..5 {
+            heartbeat.beat();
+            // As if a second had passed.
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+            File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+            assert!(gate.enter().is_none());
+            assert_eq!(gate.state().stalled(), None);
+        }
+        let name = format!("a test, process {}", std::process::id());
+        assert_eq!(gate.stalled_copy().as_deref(), Some(&*name));
+        assert!(gate.enter().is_some());
+        drop(heartbeat);
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn what_a_heartbeat_says_is_not_believed_blindly() {
+        let rig = Rig::new();
+        let file = beside(&rig.database, crate::compact::HEARTBEAT_SUFFIX);
+        assert_eq!(&*heartbeat::copier_of(&rig.database), "an unknown process");
+        for text in ["", "\n", "\u{1b}[2J\n", "\u{fffd}\0\n"] {
+            fs::write(&file, text).unwrap();
+            assert_eq!(&*heartbeat::copier_of(&rig.database), "an unknown process");
+        }
+        fs::write(&file, "x".repeat(10_000)).unwrap();
+        assert_eq!(heartbeat::copier_of(&rig.database).len(), 256);
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert_eq!(&*heartbeat::copier_of(&rig.database), "an unknown process");
+        // Neither a copy nor an opening fails for it.
+        drop(Heartbeat::begin(&rig.database, "a test"));
+        super::super::remove_heartbeat(&rig.database);
+    }
+}

@@ -1,0 +1,115 @@
+//! The files that are copied, and what shows that they are still the same.
+
+use std::fs::{self, File, Metadata};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use crate::clock;
+use crate::compact::beside;
+use crate::error::{Result, io};
+
+use super::frames::{WalHeader, read_wal_header};
+use super::gate::close_gate;
+
+/// A file system's clock ticks a hundred times a second on Linux, or more often. A file that was
+/// left alone for two ticks gets another time with its next change.
+const TICKS: Duration = Duration::from_millis(20);
+/// The same on file systems that keep whole seconds, or every second one.
+const COARSE_TICKS: Duration = Duration::from_secs(4);
+
+/// A database with its WAL. The WAL's gate is closed until this is dropped.
+pub(super) struct Source<'a> {
+    pub(super) path: &'a Path,
+    pub(super) file: File,
+    pub(super) wal: Option<File>,
+    state: State,
+}
+
+/// Where commits are, and what is different once they are elsewhere.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// In the WAL until it is started again, which gives it another header. Until then whatever
+    /// changes in the file is in the WAL, too.
+    InWal(WalHeader),
+    /// All in the file, with nothing in the WAL.
+    InFile { bytes: u64, changed_at: SystemTime },
+}
+
+impl<'a> Source<'a> {
+    /// Waits for a checkpoint that is under way.
+    pub(super) fn open(path: &'a Path) -> Result<Self> {
+        let wal = close_gate(path)?;
+        let file = File::open(path).map_err(io(path))?;
+        let header = wal.as_ref().map(|wal| read_wal_header(path, wal)).transpose()?.flatten();
+        let state = match header {
+            Some(header) => State::InWal(header),
+            None => State::settled(path, &file)?,
+        };
+        Ok(Self { path, file, wal, state })
+    }
+
+    /// Whether all that was read since the beginning is of one state: neither file was replaced,
+    /// and what was committed is still where it was.
+    pub(super) fn is_unchanged(&self) -> Result<bool> {
+        let wal_path = beside(self.path, "-wal");
+        let (Some(file), wal) = (metadata(self.path)?, metadata(&wal_path)?) else {
+            return Ok(false);
+        };
+        let is_named = is_same(&file, &self.file.metadata().map_err(io(self.path))?);
+        let is_state = match (&self.state, &self.wal, wal) {
+            (State::InWal(header), Some(opened), Some(wal)) => {
+                is_same(&wal, &opened.metadata().map_err(io(&wal_path))?)
+                    && read_wal_header(self.path, opened)?.as_ref() == Some(header)
+            }
+            (State::InWal(_), ..) => false,
+            (State::InFile { .. }, _, wal) => {
+                wal.is_none_or(|wal| wal.len() == 0)
+                    && State::in_file(self.path, &file)? == self.state
+            }
+        };
+        Ok(is_named && is_state)
+    }
+}
+
+impl State {
+    /// Waits until the file's time is old enough to change with its next change.
+    fn settled(path: &Path, file: &File) -> Result<Self> {
+        let state = Self::in_file(path, &file.metadata().map_err(io(path))?)?;
+        if let Self::InFile { changed_at, .. } = state {
+            let until = clock::now() + rest_of_ticks(changed_at);
+            while let Some(rest) = until.checked_duration_since(clock::now()) {
+                thread::park_timeout(rest);
+            }
+        }
+        Ok(state)
+    }
+
+    fn in_file(path: &Path, metadata: &Metadata) -> Result<Self> {
+        let changed_at = metadata.modified().map_err(io(path))?;
+        Ok(Self::InFile { bytes: metadata.len(), changed_at })
+    }
+}
+
+/// How long the ticks after that time still last. If it is yet to come, by another clock than this
+/// machine's, it counts as now.
+fn rest_of_ticks(time: SystemTime) -> Duration {
+    let since_1970 = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let ticks = if since_1970.subsec_nanos() == 0 { COARSE_TICKS } else { TICKS };
+    ticks.saturating_sub(clock::age_of(time).unwrap_or_default())
+}
+
+/// `None` if there is no such file.
+fn metadata(path: &Path) -> Result<Option<Metadata>> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        metadata => Ok(Some(metadata.map_err(io(path))?)),
+    }
+}
+
+/// Whether both are the same file, by whatever name.
+fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
