@@ -159,7 +159,7 @@ fn message(error: &anyhow::Error) -> String {
 /// What scripts branch on: the numbers of `sysexits.h` where one fits (`docs/formats/4-errors.md`).
 fn exit_status(code: &str) -> u8 {
     match code {
-        "intermediary" | "unavailable" | "unreachable" | "untrusted" => 69,
+        "intermediary" | "server_damaged" | "unavailable" | "unreachable" | "untrusted" => 69,
         "disk_full" | "no_room" | "quota_exceeded" | "storage_failed" | "storage_full" => 74,
         "busy" | "timeout" | "too_many_attempts" => 75,
         "admin_disabled"

@@ -85,8 +85,14 @@ impl DamageState {
         self.found.lock().expect(UNPOISONED).clone()
     }
 
-    pub(crate) fn set_found(&self, found: Option<Arc<str>>) {
-        *self.found.lock().expect(UNPOISONED) = found;
+    pub(crate) fn set_found(&self, found: &str) {
+        *self.found.lock().expect(UNPOISONED) = Some(found.into());
+    }
+
+    /// It was repaired, or is not damaged after all. The next error causes a look again.
+    pub(crate) fn clear(&self) {
+        *self.found.lock().expect(UNPOISONED) = None;
+        *self.looked.lock().expect(UNPOISONED) = None;
     }
 
     /// An error has spoken of damage. `true`: the whole file is to be looked at.

@@ -142,7 +142,7 @@ impl Database {
             (Err(error), DamagePolicy::Repair(finish)) if error.is_damage() => {
                 let repair =
                     Repair { path: &path, encryption: &encryption, profile, migrations, finish };
-                repair::repair_unopened(&repair, error, &surroundings.maintained)?;
+                repair::repair_unopened(&repair, &error, &surroundings.maintained)?;
                 open()?
             }
             (opened, _) => opened?,

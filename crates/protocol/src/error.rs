@@ -63,6 +63,7 @@ codes! {
     NotFound "not_found" 404 false "No such address, or no such device.",
     QuotaExceeded "quota_exceeded" 507 false "The account is full; the message names the limit.",
     RegistrationClosed "registration_closed" 403 false "Only the operator makes accounts here.",
+    ServerDamaged "server_damaged" 503 true "A file on the server is damaged, and its operator has to look at it.",
     Timeout "timeout" 408 true "The request did not arrive in time.",
     TimestampConflict "timestamp_conflict" 409 false "A timestamp is known with another content: two devices share a node id, as copies of one file do.",
     TooLarge "too_large" 413 false "The request is over a limit, which the message names.",

@@ -120,6 +120,8 @@ impl From<accounts::Error> for Refusal {
             E::WrongPassword => Self::of(ErrorCode::WrongPassword),
             E::OtherKey => Self::new(ErrorCode::FormMismatch, error.to_string()),
             E::TooManyClients { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
+            // Nothing repairs the accounts' file.
+            E::Engine(error) if error.is_damage() => Self::caused(ErrorCode::ServerDamaged, error),
             E::Engine(error) => error.into(),
             error => Self::internal(error),
         }
@@ -150,6 +152,7 @@ impl From<engine::Error> for Refusal {
             E::Busy => Self::of(ErrorCode::Busy),
             E::Closed => Self::new(ErrorCode::Unavailable, "the server is stopping"),
             E::DiskFull { .. } => Self::caused(ErrorCode::DiskFull, error),
+            E::PutAsideBefore { .. } => Self::caused(ErrorCode::ServerDamaged, error),
             error if error.is_temporary() => Self::caused(ErrorCode::Unavailable, error),
             error => Self::internal(error),
         }

@@ -34,6 +34,7 @@ const ALWAYS: &[ErrorCode] = &[
     ErrorCode::DiskFull,
     ErrorCode::Internal,
     ErrorCode::Malformed,
+    ErrorCode::ServerDamaged,
     ErrorCode::Unavailable,
     ErrorCode::UnknownHost,
 ];

@@ -1,4 +1,4 @@
-//! Whether the server does what it is there for: takes writes.
+//! Whether the server does what it is there for: knows its users, and takes their writes.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,11 +10,11 @@ use crate::handlers::admin::vault_of;
 /// damaged file of one account is no reason to send everybody else away.
 const VAULTS_PER_REFUSING: usize = 100;
 
-/// What keeps the server from taking writes.
+/// What keeps the server from doing its work.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub(crate) struct Readiness {
-    /// Writes are taken, but for those of a few vaults perhaps.
+    /// Devices are let in and their writes taken, but for those of a few vaults perhaps.
     pub(crate) ready: bool,
     /// There is no room on the disk of the data directory: nothing new is stored.
     pub(crate) disk_full: bool,
@@ -23,8 +23,8 @@ pub(crate) struct Readiness {
     pub(crate) accounts_refuse_writes: bool,
     /// Open vaults whose disk failed, and that have not recovered.
     pub(crate) vaults_refusing_writes: usize,
-    /// The accounts' file does not read back as it was written. It is used all the same: restore it
-    /// from a backup.
+    /// The accounts' file does not read back as it was written, so some devices or logins may be
+    /// refused. It is used as far as it can be read: restore it from a backup.
     pub(crate) accounts_damaged: bool,
     /// Open vaults that are damaged and were not repaired, because that has happened before.
     pub(crate) vaults_damaged: usize,
@@ -41,15 +41,16 @@ impl Readiness {
         let accounts_refuse_writes = refusing.len() > vaults_refusing_writes;
         let disk_full = app.is_disk_full();
         let is_share = vaults_refusing_writes * VAULTS_PER_REFUSING > app.databases.open_count();
-        let ready = !disk_full && !accounts_refuse_writes && !is_share;
         let damaged = app.databases.damaged();
         let vaults_damaged = damaged.iter().filter(|path| is_vault(path)).count();
+        let accounts_damaged = damaged.len() > vaults_damaged;
+        let ready = !disk_full && !accounts_refuse_writes && !accounts_damaged && !is_share;
         Self {
             ready,
             disk_full,
             accounts_refuse_writes,
             vaults_refusing_writes,
-            accounts_damaged: damaged.len() > vaults_damaged,
+            accounts_damaged,
             vaults_damaged,
             backups_stalled: app.databases.stalled_backups().len(),
         }

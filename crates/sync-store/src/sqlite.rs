@@ -63,7 +63,7 @@ impl SqliteStore {
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let database = Arc::clone(&self.database);
-        blocking(move || database.read(|db| work(db))).await
+        self.explain(blocking(move || database.read(|db| work(db))).await)
     }
 
     async fn write<T: Send + 'static>(
@@ -71,7 +71,20 @@ impl SqliteStore {
         durability: Durability,
         work: impl Fn(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.database.write(durability, work).await
+        self.explain(self.database.write(durability, work).await)
+    }
+
+    /// [`engine::Error::PutAsideBefore`] where something damaged was met that nothing repairs.
+    fn explain<T>(&self, result: Result<T>) -> Result<T> {
+        match result {
+            Err(Error::Engine(error))
+                if error.is_damage() && self.database.unrepaired_damage().is_some() =>
+            {
+                let path = self.database.path().to_owned();
+                Err(engine::Error::PutAsideBefore { path }.into())
+            }
+            result => result,
+        }
     }
 
     /// Rebuilds what is recorded, if somebody changed messages by hand.
@@ -104,7 +117,7 @@ impl SyncStore for SqliteStore {
     ) -> Result<Page> {
         self.mend().await?;
         let database = Arc::clone(&self.database);
-        blocking(move || {
+        let page = blocking(move || {
             let (page, stale) = database.read(|db| {
                 let page = messages::page(db, cursor, count_max, bytes_max)?;
                 let is_stale = |seen: &Seen| clients::is_stale(db, seen, page.cursor);
@@ -119,7 +132,8 @@ impl SyncStore for SqliteStore {
             }
             Ok(page)
         })
-        .await
+        .await;
+        self.explain(page)
     }
 
     async fn state(&self) -> Result<State> {

@@ -108,8 +108,8 @@ function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
       "The accounts’ file is damaged: restore it from a backup, and have a look at the disk.",
     damaged > 0 &&
       `${several(damaged, "vault")} damaged again, and not repaired: the log names them. ` +
-        "Have a look at the disk, move the older .damaged file away, " +
-        "and run warren inspect --repair.",
+        "Have a look at the disk, then move the older .damaged file away: " +
+        "the server repairs the vault when it is used next.",
     stalled > 0 &&
       "A backup has stopped in the middle of a file: the log names its process. " +
         "Nothing waits for it. End it, and run the backup again.",

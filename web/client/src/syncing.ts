@@ -64,6 +64,7 @@ const PASSING: ReadonlySet<string> = new Set([
   "internal",
   // Or a proxy answered in the server's place, with a page.
   "origin_not_allowed",
+  "server_damaged",
   "storage_busy",
   "timeout",
   "too_many_attempts",

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::rig::{ADMIN, Ledger, Server, warren};
+use crate::rig::{ADMIN, Ledger, Server, send, warren};
 use crate::scenarios::{prepare_account, prepare_files};
 use crate::spoil::{damaged, spoil_middle, vaults};
 
@@ -89,19 +89,33 @@ impl Rig {
 
     /// Waits until a vault was put aside, and made anew.
     fn wait_for_repair(&self) {
-        let repaired = "warren_files_repaired_total";
-        let is_repaired = (0..ATTEMPTS_MAX).any(|_| {
+        self.wait_until(|| self.metric("warren_files_repaired_total") == 1);
+    }
+
+    fn wait_until(&self, is_there: impl Fn() -> bool) {
+        let is_there = (0..ATTEMPTS_MAX).any(|_| {
             thread::park_timeout(ATTEMPT_INTERVAL);
-            self.metric(repaired) == 1
+            is_there()
         });
-        assert!(is_repaired, "{}", self.server().log());
+        assert!(is_there, "{}", self.server().log());
+    }
+
+    /// A device that joins now; what it was told if it can't.
+    fn clone_as(&self, file: &str) -> Result<String, String> {
+        let sign_in = ["--server", &self.server().address, "--login", "ada"];
+        let password = ["--password-file", "password.txt"];
+        self.run(&[&["clone", file][..], &sign_in, &password].concat())
+    }
+
+    fn ready(&self) -> (u16, Value) {
+        let url = format!("{}/readyz", self.server().address);
+        let answer = send("GET", &url, &[], &[]).unwrap();
+        (answer.status, answer.value())
     }
 
     /// A device that joins now gets all that `a.db` has.
     fn check_clone(&self) {
-        let sign_in = ["--server", &self.server().address, "--login", "ada"];
-        let password = ["--password-file", "password.txt"];
-        self.run(&[&["clone", "c.db"][..], &sign_in, &password].concat()).unwrap();
+        self.clone_as("c.db").unwrap();
         let rows = |file: &str| {
             let db = Connection::open(self.place().join(file)).unwrap();
             let sql = "SELECT count(*) || ' ' || sum(n) FROM item";
@@ -166,9 +180,7 @@ fn whoever_meets_a_spoilt_page_is_told_to_come_back_and_then_all_is_well() {
     rig.stop();
     spoil_middle(&rig.vault());
     rig.start();
-    let sign_in = ["--server", &rig.server().address, "--login", "ada"];
-    let password = ["--password-file", "password.txt"];
-    let said = rig.run(&[&["clone", "early.db"][..], &sign_in, &password].concat()).unwrap_err();
+    let said = rig.clone_as("early.db").unwrap_err();
     assert!(said.contains("unavailable"), "{said}");
     rig.wait_for_repair();
     rig.sync();
@@ -208,4 +220,57 @@ fn inspect_repairs_a_vault_while_no_server_runs() {
     rig.start();
     rig.sync();
     rig.check_clone();
+}
+
+#[test]
+fn a_second_damage_is_repaired_as_soon_as_the_file_of_the_first_is_moved_away() {
+    let mut rig = Rig::new();
+    rig.stop();
+    spoil_middle(&rig.vault());
+    rig.start();
+    rig.clone_as("first.db").unwrap_err();
+    rig.wait_for_repair();
+    rig.sync();
+    // Nothing of the file is in memory then.
+    rig.stop();
+    spoil_middle(&rig.vault());
+    rig.start();
+    rig.wait_until(|| rig.clone_as("second.db").unwrap_err().contains("server_damaged"));
+    let (status, ready) = rig.ready();
+    assert_eq!((status, &ready["vaults_damaged"]), (200, &json!(1)));
+    assert_eq!(rig.metric("warren_files_repaired_total"), 0);
+
+    fs::rename(damaged(&rig.vault()), rig.place().join("first.damaged")).unwrap();
+    let said = rig.clone_as("third.db").unwrap_err();
+    assert!(said.contains("damaged") || said.contains("unavailable"), "{said}");
+    rig.wait_for_repair();
+    assert_eq!(rig.ready().1["vaults_damaged"], 0);
+    rig.sync();
+    rig.check_clone();
+}
+
+#[test]
+fn a_vault_that_does_not_open_for_the_second_time_is_repaired_without_a_restart() {
+    let mut rig = Rig::new();
+    rig.stop();
+    fs::write(damaged(&rig.vault()), "of an earlier damage").unwrap();
+    fs::write(rig.vault(), vec![0x5a; 40_000]).unwrap();
+    rig.start();
+    let said = rig.try_sync().unwrap_err();
+    assert!(said.contains("server_damaged"), "{said}");
+    fs::remove_file(damaged(&rig.vault())).unwrap();
+    rig.sync();
+    rig.check_clone();
+}
+
+#[test]
+fn a_server_whose_accounts_are_damaged_is_not_ready() {
+    let mut rig = Rig::new();
+    rig.stop();
+    spoil_middle(&rig.place().join("data/accounts.sqlite"));
+    rig.start();
+    let said = rig.try_sync().unwrap_err();
+    assert!(said.contains("server_damaged"), "{said}");
+    rig.wait_until(|| rig.ready().0 == 503);
+    assert_eq!(rig.ready().1["accounts_damaged"], true);
 }

@@ -40,6 +40,12 @@ impl Database {
         self.poison.cause()
     }
 
+    /// What was found damaged and is not being repaired: a file that was put aside before is still
+    /// there, or the [`DamagePolicy`](crate::DamagePolicy) does not repair.
+    pub fn unrepaired_damage(&self) -> Option<Arc<str>> {
+        if self.poison.is_set() { None } else { self.damage.found() }
+    }
+
     /// The command and process of a backup that copies it, was in the way of a checkpoint, and has
     /// stalled since: nobody waits for it any more.
     pub fn stalled_backup(&self) -> Option<Arc<str>> {

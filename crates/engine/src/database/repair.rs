@@ -46,7 +46,7 @@ impl Database {
         } else {
             tracing::info!(path = %path.display(), "what seemed to be damaged reads back now");
         }
-        self.damage.set_found(None);
+        self.damage.clear();
         Ok(())
     }
 
@@ -59,16 +59,16 @@ impl Database {
     }
 }
 
-/// For a file that does not open. Fails with `error` if a damaged file was put aside before.
+/// For a file that does not open. [`Error::PutAsideBefore`] if a damaged file was put aside before.
 pub(super) fn repair_unopened(
     repair: &Repair<'_>,
-    error: Error,
+    error: &Error,
     counters: &Counters,
 ) -> Result<()> {
     let path = repair.path.display();
     if !Repair::is_possible(repair.path) {
         tracing::error!(%path, %error, "a damaged file was put aside before; nothing is repaired");
-        return Err(error);
+        return Err(Error::PutAsideBefore { path: repair.path.to_owned() });
     }
     tracing::error!(%path, %error, "a database does not open");
     counters.add_damaged();

@@ -44,7 +44,11 @@ impl Database {
 
     /// Reads what is due of the file, until a write comes.
     pub(super) fn scrub(&self, db: &Connection, batches: u64, done: &mut Maintained) -> Result<()> {
-        if !self.damage.policy.looks() || self.damage.found().is_some() {
+        if !self.damage.policy.looks() {
+            return Ok(());
+        }
+        if self.damage.found().is_some() {
+            self.repair_if_possible();
             return Ok(());
         }
         let (pages_count, now_s) = (damage::count_pages(db)?, clock::unix_s());
@@ -80,7 +84,9 @@ impl Database {
 
     /// An error has spoken of damage.
     pub(super) fn suspect_damage(&self) {
-        if self.damage.suspect() {
+        if self.damage.found().is_some() {
+            self.repair_if_possible();
+        } else if self.damage.suspect() {
             self.surroundings.upkeep.look_for_damage(Weak::clone(&self.this));
         }
     }
@@ -117,21 +123,34 @@ impl Database {
         let path = self.path.display();
         self.maintenance.counters.add_damaged();
         self.surroundings.maintained.add_damaged();
-        self.damage.set_found(Some(found.into()));
+        self.damage.set_found(found);
         match &self.damage.policy {
-            DamagePolicy::Repair(_) if Repair::is_possible(&self.path) => {
-                self.poison.set(format!("damaged: {found}").into());
-                tracing::error!(%path, found, "a database is damaged, and will be repaired");
-                // Nothing that failed a moment ago is to be waited for.
-                let this = Weak::clone(&self.this);
-                self.surroundings.upkeep.recover_at(clock::now(), this);
-            }
+            DamagePolicy::Repair(_) if self.repair_if_possible() => {}
             DamagePolicy::Repair(_) => tracing::error!(
                 %path, found,
-                "a database is damaged; one was put aside before, so that nothing is repaired"
+                "a database is damaged; one was put aside before, and it is repaired when that is \
+                 moved away"
             ),
             _ => tracing::error!(%path, found, "a database is damaged: restore it from a backup"),
         }
+    }
+
+    /// Repairs what was found damaged, soon, unless that is under way, or a file was put aside
+    /// before and is still there. Says whether it will be repaired.
+    fn repair_if_possible(&self) -> bool {
+        let Some(found) = self.damage.found() else { return false };
+        let is_repairing = matches!(self.damage.policy, DamagePolicy::Repair(_));
+        if !is_repairing || !Repair::is_possible(&self.path) {
+            return false;
+        }
+        let (_, is_first) = self.poison.set(format!("damaged: {found}").into());
+        if is_first {
+            let path = self.path.display();
+            tracing::error!(%path, %found, "a database is damaged, and will be repaired");
+            // Nothing that failed a moment ago is to be waited for.
+            self.surroundings.upkeep.recover_at(clock::now(), Weak::clone(&self.this));
+        }
+        true
     }
 
     fn pages_due(&self, progress: ScrubProgress, pages_count: u32) -> u32 {

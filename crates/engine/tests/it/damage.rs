@@ -275,7 +275,7 @@ fn a_file_that_does_not_open_is_put_aside_once() {
             options.damage = repair();
         })
     });
-    assert!(matches!(again, Err(Error::WrongKey { .. })));
+    assert!(matches!(again, Err(Error::PutAsideBefore { .. })));
     assert_eq!(fs::read(&path).unwrap(), garbage);
 }
 

@@ -49,6 +49,7 @@ const ALWAYS: &[protocol::ErrorCode] = &[
     protocol::ErrorCode::DiskFull,
     protocol::ErrorCode::Internal,
     protocol::ErrorCode::Malformed,
+    protocol::ErrorCode::ServerDamaged,
     protocol::ErrorCode::Unavailable,
     protocol::ErrorCode::UnknownHost,
 ];

@@ -165,7 +165,7 @@ fn a_damaged_vault_is_told_to_nobody_else_and_in_no_detail() {
     spoil();
     let server = Running::on(data, |_| {});
     let answer = server.get("/v1/sync/delta", &ada);
-    answer.refused("internal");
+    answer.refused("server_damaged");
     let told = String::from_utf8(answer.body).unwrap();
     assert!(!told.contains("vaults") && !told.contains("key"), "{told}");
     server.check_works(&bob);

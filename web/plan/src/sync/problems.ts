@@ -32,6 +32,8 @@ const TEXTS: Readonly<Record<string, string>> = {
     "The account has no room left. Revoke a device you don’t use, or ask the operator.",
   registration_closed: "Only the operator of this server makes accounts here.",
   sealed: "Your items are encrypted from end to end: enter your recovery phrase.",
+  server_damaged:
+    "A file on the server is damaged, and its operator has to look at it. Your changes stay here.",
   storage_full:
     "There is no room left on this device, and nothing of this was saved. Free some and try again.",
   too_many_attempts: "Too many attempts. Wait a little, then try again.",
