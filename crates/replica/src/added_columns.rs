@@ -8,6 +8,8 @@
 //! # Invariants
 //! - What is written to a column before it is captured has not seen what other devices sent of it.
 
+use std::collections::BTreeMap;
+
 use crdt::{ColumnId, Value};
 use rusqlite::{Connection, OptionalExtension};
 
@@ -18,6 +20,10 @@ use crate::state::{self, RowId};
 use crate::table::{Column, DeclaredColumn, Table, quote};
 use crate::track::{BaselineWriter, find, note_column};
 use crate::value::{Bound, read};
+
+/// Bytes of different values among which the most common one is looked for: a value that a migration
+/// has written to every row is among the first.
+const COUNTED_BYTES_MAX: usize = 16 << 20;
 
 /// Takes the columns for captured ones, and what they hold for changes.
 pub(crate) fn capture_added(
@@ -80,21 +86,36 @@ fn note_values(
 
 /// The value that a migration has written to every row, if it has: the most common one of a column
 /// in which no row has the declared default.
+///
+/// Only rows that were synced before are counted. Those that programs have inserted since say what
+/// somebody wants, not what the migration did, and there may be more of them than of the others.
 fn fill(db: &Connection, table: &Table, declared: &DeclaredColumn) -> Result<Option<Value>> {
     let (name, default) = (quote(&table.name), declared.default_expression());
-    let (value, first) = (quote(&declared.name), quote(&table.key[0]));
-    let sql = format!("SELECT EXISTS (SELECT 1 FROM {name} WHERE {value} IS ({default}))");
-    if db.query_row(&sql, [], |row| row.get(0))? {
-        return Ok(None);
-    }
-    let sql = format!(
-        "SELECT {value} FROM {name} GROUP BY typeof({value}), {value} COLLATE BINARY
-         ORDER BY count(*) DESC, min({first}) LIMIT 1"
-    );
+    let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
+    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.is_named(""));
+    let sql = format!("SELECT {value}, {value} IS ({default}), {keys} FROM {name} WHERE {named}");
     let mut statement = db.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(read(row, 0, 1)?.pop())
+    let mut counts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    let mut counted_bytes = 0;
+    while let Some(row) = rows.next()? {
+        let id = RowId::new(table.id, &read(row, 2, table.key.len())?);
+        if !state::load(db, &id)?.is_some_and(|row| row.is_live()) {
+            continue;
+        }
+        if row.get(1)? {
+            return Ok(None);
+        }
+        let value = Value::encode_key(&read(row, 0, 1)?);
+        if let Some(count) = counts.get_mut(&value) {
+            *count += 1;
+        } else if counted_bytes < COUNTED_BYTES_MAX {
+            counted_bytes += value.len();
+            counts.insert(value, 1);
+        }
+    }
+    let most_common = counts.iter().max_by_key(|(_, count)| **count);
+    Ok(most_common.and_then(|(value, _)| Value::decode_key(value).ok()?.pop()))
 }
 
 /// Notes that the last column was written.

@@ -68,6 +68,9 @@ struct Program {
     /// Whether it has tried to sync since: what is written to `y` before cannot be told from the
     /// migration's value where most rows have it.
     is_y_captured: bool,
+    /// The rows that it has deleted since. Where one is inserted again, nothing says that its `y`
+    /// is not the migration's.
+    deleted: BTreeSet<String>,
 }
 
 impl Program {
@@ -76,6 +79,11 @@ impl Program {
             Step::Write { own, row, write, value } => {
                 let row = if *own { format!("{}-{row}", self.name) } else { format!("all-{row}") };
                 let sql = match write {
+                    Write::Insert
+                        if self.has_y && !self.is_y_captured && self.deleted.contains(&row) =>
+                    {
+                        return;
+                    }
                     Write::Insert if self.has_y => {
                         format!("INSERT INTO t (id, v, y) VALUES ('{row}', '{value}', 'new')")
                     }
@@ -86,6 +94,9 @@ impl Program {
                     }
                     Write::Delete => format!("DELETE FROM t WHERE id = '{row}'"),
                 };
+                if matches!(write, Write::Delete) {
+                    self.deleted.insert(row);
+                }
                 // A row that is there already, a column that is not: programs meet both.
                 drop(self.device.write(&sql));
             }
@@ -103,6 +114,7 @@ impl Program {
                 drop(self.device.try_sync(server, false));
                 server.lose_answer = None;
                 self.is_y_captured = self.has_y;
+                self.deleted.clear();
                 assert_eq!(
                     self.own_rows(self.name),
                     before,
@@ -177,6 +189,7 @@ fn check(steps: &[(usize, Step)]) {
             has_x: false,
             has_y: false,
             is_y_captured: false,
+            deleted: BTreeSet::new(),
         })
         .collect();
     for (device, step) in steps {

@@ -2,7 +2,7 @@
 
 use replica::Error;
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{Device, MemoryServer, meet};
 
 const SCHEMA: &str =
     "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t VALUES (1, 'a'), (2, 'b')";
@@ -299,6 +299,34 @@ fn a_default_that_a_migration_writes_on_every_device_takes_no_edit_back() {
         let states = device.texts("SELECT id || v || state FROM t ORDER BY id");
         assert_eq!(states, ["1adone", "2bdone", "3cdraft", "4ddraft"]);
         assert_eq!(device.replica().conflicts().unwrap(), []);
+    }
+}
+
+#[test]
+fn rows_that_are_inserted_after_a_migration_do_not_make_its_value_an_edit() {
+    // More new rows than old ones; and ones with the default that the column is declared with.
+    let add_nullable = "ALTER TABLE t ADD COLUMN state TEXT; UPDATE t SET state = 'draft'";
+    let migrations = [
+        (ADD_FIELD, "INSERT INTO t VALUES (3, 'c', 'new'), (4, 'd', 'new'), (5, 'e', 'new')"),
+        (add_nullable, "INSERT INTO t (id, v) VALUES (3, 'c'), (4, 'd'), (5, 'e')"),
+    ];
+    for (migrate, insert) in migrations {
+        let mut server = MemoryServer::default();
+        let mut devices = [(); 2]
+            .map(|()| Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v)", &mut server));
+        devices[0].write("INSERT INTO t VALUES (1, 'a'), (2, 'b')").unwrap();
+        meet(&devices, &mut server);
+        devices[1].write("DELETE FROM t WHERE id = 2").unwrap();
+        devices[0].clock_ms += 5_000;
+        devices[0].app.execute_batch(migrate).unwrap();
+        devices[0].app.execute_batch(insert).unwrap();
+        devices[0].sync(&mut server);
+        devices[1].app.execute_batch(migrate).unwrap();
+        meet(&devices, &mut server);
+        for device in &devices {
+            let rows = device.texts("SELECT id || v FROM t ORDER BY id");
+            assert_eq!(rows, ["1a", "3c", "4d", "5e"], "the deleted row is back: {migrate}");
+        }
     }
 }
 
