@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::clock::now_ms;
 use crate::key::TrackedFile;
 use crate::output::{Output, Verdict, moment};
+use crate::sync::describe_loss;
 
 /// Show how a tracked file stands: tables, unsent changes, what the server and other devices have.
 ///
@@ -128,6 +129,9 @@ pub(crate) fn describe(status: &Status, output: Output) {
             output.line(format_args!(
                 "last sync {synced}: server {there} changes, here {here}, {equal}"
             ));
+            for line in remote.loss.iter().flat_map(describe_loss) {
+                output.line(format_args!("{line}"));
+            }
         }
     }
     for exception in &status.exceptions {

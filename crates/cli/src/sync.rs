@@ -13,7 +13,7 @@ use protocol::{ClientRequest, ErrorCode};
 use replica::{Error, Http, PhraseError, Progress, Replica, Report, SyncOptions, TrustedRoots};
 use zeroize::Zeroize;
 
-pub(crate) use self::report::describe;
+pub(crate) use self::report::{describe, describe_loss};
 use self::watch::Watch;
 use crate::clock::now_ms;
 use crate::hardening;

@@ -62,12 +62,11 @@ impl Repair<'_> {
             cipher.as_ref().map_or_else(|_| encryption.default_cipher(), |found| *found);
         let mut target = open::connect_locked(made, encryption, new_cipher, profile, directory)?;
         migrate::migrate(&mut target, migrations)?;
-        let source = cipher.and_then(|cipher| open::open_damaged(path, encryption, cipher));
-        let salvaged = match source {
-            Ok(source) => salvage(&source, &target, |db| finish(db))?,
-            Err(error) if error.is_damage() => Salvaged { rows_count: 0, gaps_count: 1 },
-            Err(error) => return Err(error),
+        let source = match cipher.and_then(|cipher| open::open_damaged(path, encryption, cipher)) {
+            Err(error) if error.is_damage() => None,
+            source => Some(source?),
         };
+        let salvaged = salvage(source.as_ref(), &target, |db| finish(db))?;
         target.close().map_err(|(_, source)| Error::Sqlite { context: "close", source })?;
         Ok(salvaged)
     }

@@ -36,13 +36,24 @@ struct SharedTable {
 }
 
 /// Copies the rows of every table of `target` that `source` has, in one transaction, which `finish`
-/// ends: it may change what depends on rows that are missing.
+/// ends: it may change what depends on rows that are missing. `None`: the damaged file does not
+/// open.
 pub(crate) fn salvage(
-    source: &Connection,
+    source: Option<&Connection>,
     target: &Connection,
     finish: impl FnOnce(&Connection) -> Result<()>,
 ) -> Result<Salvaged> {
     let transaction = target.unchecked_transaction().map_err(sqlite("BEGIN"))?;
+    let salvaged = match source {
+        Some(source) => carry_tables(source, target)?,
+        None => Salvaged { rows_count: 0, gaps_count: 1 },
+    };
+    finish(target)?;
+    transaction.commit().map_err(sqlite("COMMIT"))?;
+    Ok(salvaged)
+}
+
+fn carry_tables(source: &Connection, target: &Connection) -> Result<Salvaged> {
     let mut salvaged = Salvaged::default();
     for table in shared_tables(source, target).map_err(sqlite("schema"))? {
         let carrier = Carrier { source, target, table: &table };
@@ -52,8 +63,6 @@ pub(crate) fn salvage(
         };
         carried.map_err(sqlite("carrying rows over"))?;
     }
-    finish(target)?;
-    transaction.commit().map_err(sqlite("COMMIT"))?;
     Ok(salvaged)
 }
 

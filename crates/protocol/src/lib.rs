@@ -24,7 +24,7 @@ pub use reconcile::{Found, Item, Nonsense, Reconcile};
 pub use round::{Device, Outcome, Pulled, Pushed, Round, Step};
 pub use wire::{
     AccountRequest, AccountResponse, Claim, Client, ClientList, ClientRequest, ClientResponse,
-    ContentForm, EncryptRequest, EraseRequest, Erasure, Finding, Fingerprint, Message, Part,
+    ContentForm, EncryptRequest, EraseRequest, Erasure, Finding, Fingerprint, Loss, Message, Part,
     PasswordRequest, PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
 };
 

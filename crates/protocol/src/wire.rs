@@ -140,6 +140,26 @@ pub struct PullResponse {
     /// Whether the account is encrypted end to end, and this is still its plain set.
     #[prost(bool, tag = "8")]
     pub in_plain: bool,
+    /// What the server has lost of this set and not got back; absent if nothing.
+    #[prost(message, optional, tag = "9")]
+    #[serde(default)]
+    pub loss: Option<Loss>,
+}
+
+/// Messages that the server could not read any more, because its disk had damaged them. Devices
+/// that have them send them again.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message, Serialize, Deserialize, ToSchema)]
+pub struct Loss {
+    /// When the server found out, milliseconds since 1970.
+    #[prost(uint64, tag = "1")]
+    pub at_ms: u64,
+    /// How many are still missing; absent if the server doesn't know.
+    #[prost(uint64, optional, tag = "2")]
+    #[serde(default)]
+    pub count: Option<u64>,
+    /// Names of the account's other devices that have not synced since: twenty at most.
+    #[prost(string, repeated, tag = "3")]
+    pub devices_away: Vec<String>,
 }
 
 /// `POST /v1/sync/encrypt`: turns an account to end-to-end encryption, or follows a device that has.

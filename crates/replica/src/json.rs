@@ -53,6 +53,7 @@ impl Status {
                 "synced_ms": r.synced_ms,
                 "server_count": r.server_count,
                 "equal": r.equal,
+                "loss": r.loss,
             })),
         })
     }
@@ -108,6 +109,7 @@ impl Report {
             "renumbered": self.renumbered.iter().map(renumbered).collect::<Vec<_>>(),
             "joined": self.joined.iter().map(renumbered).collect::<Vec<_>>(),
             "clock_off_ms": self.clock_off_ms,
+            "server_loss": self.server_loss,
         })
     }
 }

@@ -1,6 +1,8 @@
 //! The file's single values: who this device is, how far it has synced, where to.
 
 use crdt::{Clock, Fingerprint, Node, Timestamp};
+use prost::Message as _;
+use protocol::Loss;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
@@ -31,6 +33,7 @@ pub(crate) enum Key {
     DeviceName,
     SyncedMs,
     ServerCount,
+    ServerLoss,
     Equal,
     Secret,
     SecretProved,
@@ -66,6 +69,7 @@ impl Key {
             Self::DeviceName => "device_name",
             Self::SyncedMs => "synced_ms",
             Self::ServerCount => "server_count",
+            Self::ServerLoss => "server_loss",
             Self::Equal => "equal",
             Self::Secret => "secret",
             Self::SecretProved => "secret_proved",
@@ -136,4 +140,14 @@ pub(crate) fn fingerprint(db: &Connection) -> Result<Fingerprint> {
 pub(crate) fn set_fingerprint(db: &Connection, fingerprint: &Fingerprint) -> Result<()> {
     set_number(db, Key::Count, fingerprint.count)?;
     set(db, Key::Digest, fingerprint.digest_bytes().as_slice())
+}
+
+/// What the server has lost, as the last sync heard.
+pub(crate) fn server_loss(db: &Connection) -> Result<Option<Loss>> {
+    let bytes = get::<Vec<u8>>(db, Key::ServerLoss)?;
+    Ok(bytes.and_then(|bytes| Loss::decode(bytes.as_slice()).ok()))
+}
+
+pub(crate) fn set_server_loss(db: &Connection, loss: Option<&Loss>) -> Result<()> {
+    set(db, Key::ServerLoss, loss.map(Loss::encode_to_vec))
 }

@@ -63,6 +63,9 @@ pub struct Report {
     pub joined: Vec<Renumbered>,
     /// How far the device's clock was off, if far enough to be corrected.
     pub clock_off_ms: i64,
+    /// What the server has lost and still lacks after this sync: neither this device nor another
+    /// one that has synced since had it.
+    pub server_loss: Option<protocol::Loss>,
 }
 
 impl Report {

@@ -1,6 +1,7 @@
 //! How a replica stands: what is tracked, how far it has synced, what is not shown as it is stored.
 
 use crdt::{Fingerprint, LeftOut, Node};
+use protocol::Loss;
 use rusqlite::Connection;
 
 use crate::capture;
@@ -88,6 +89,8 @@ pub struct Remote {
     pub server_count: u64,
     /// Whether both sets were equal then.
     pub equal: bool,
+    /// What the server had lost and not got back by then.
+    pub loss: Option<Loss>,
 }
 
 /// A row whose visibility is not its liveness.
@@ -159,6 +162,7 @@ impl Replica {
             synced_ms: meta::number(db, Key::SyncedMs)?,
             server_count: meta::number(db, Key::ServerCount)?,
             equal: meta::get(db, Key::Equal)?.unwrap_or(false),
+            loss: meta::server_loss(db)?,
         }))
     }
 

@@ -160,6 +160,7 @@ impl Session<'_, '_> {
                 Step::Done(outcome) => break outcome,
             }
         };
+        self.ask_for_loss().await;
         self.report.equal = outcome.equal;
         self.report.repaired = outcome.repaired;
         self.report.discrepancy = Discrepancy::of(&outcome, self.device()?.fingerprint.count);
@@ -215,6 +216,18 @@ impl Session<'_, '_> {
         self.transport.pull(&self.token, &pull).await
     }
 
+    /// What this sync has sent may be what the server lacked.
+    async fn ask_for_loss(&mut self) {
+        if self.report.server_loss.is_none() || self.report.sent == 0 {
+            return;
+        }
+        let Ok(cursor) = meta::number(&self.replica.db, Key::Cursor) else { return };
+        // The sync is done; without an answer the next one asks.
+        if let Ok(answer) = self.ask(cursor, 1).await {
+            self.report.server_loss = answer.loss;
+        }
+    }
+
     /// Takes all that follows in one answer: no page is waited for, and each is in the file before
     /// the next is read.
     async fn stream(&mut self, round: &mut Round) -> Result<()> {
@@ -232,6 +245,7 @@ impl Session<'_, '_> {
     /// Keeps a page. `false`: it is of another set than the cursor, so the next one begins at 0.
     fn take(&mut self, round: &mut Round, answer: PullResponse, cursor: u64) -> Result<bool> {
         self.compare_clocks(answer.now_ms);
+        self.report.server_loss = answer.loss;
         let db = &self.replica.db;
         if meta::number(db, Key::CursorSet)? != answer.set_id {
             self.replica.transaction(|db| enter(db, answer.set_id))?;

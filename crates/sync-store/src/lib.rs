@@ -45,7 +45,7 @@ pub use postgres::{Postgres, plproxy_sql, schema_sql};
 pub use reconcile::{Claim, Finding, Holds, reconcile};
 pub use sqlite::{APPLICATION_ID, FileSizes, Files, VaultDamage};
 pub use store::{
-    Erasure, Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault,
+    Erasure, Item, Loss, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault,
     Verification,
 };
 pub use transfer::copy;

@@ -193,7 +193,7 @@ impl SyncStore for PostgresStore {
             let newest = row.try_get::<_, i64>(4)?.cast_unsigned();
             let messages = messages(&row, 1, &timestamps, &keys)?;
             let fingerprint = fingerprint(&row, 5)?;
-            Ok(Page { messages, cursor, more: cursor < newest, fingerprint })
+            Ok(Page { messages, cursor, more: cursor < newest, fingerprint, loss: None })
         })
         .await?
     }

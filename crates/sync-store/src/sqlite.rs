@@ -9,6 +9,7 @@ mod clients;
 mod erase;
 mod files;
 mod gateway;
+mod loss;
 mod messages;
 mod repair;
 mod schema;
@@ -119,7 +120,8 @@ impl SyncStore for SqliteStore {
         let database = Arc::clone(&self.database);
         let page = blocking(move || {
             let (page, stale) = database.read(|db| {
-                let page = messages::page(db, cursor, count_max, bytes_max)?;
+                let mut page = messages::page(db, cursor, count_max, bytes_max)?;
+                page.loss = seen.as_ref().map(|seen| loss::of(db, seen)).transpose()?.flatten();
                 let is_stale = |seen: &Seen| clients::is_stale(db, seen, page.cursor);
                 let stale = seen.as_ref().map(is_stale).transpose()?.unwrap_or(false);
                 Ok::<_, Error>((page, stale))

@@ -136,6 +136,20 @@ pub struct Page {
     pub more: bool,
     /// The whole set.
     pub fingerprint: Fingerprint,
+    /// For the device that asks, as long as it matters.
+    pub loss: Option<Loss>,
+}
+
+/// Messages that a vault has lost to damage of its file. PostgreSQL repairs nothing, so its vaults
+/// lose none in this way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// When the vault was repaired, milliseconds since 1970.
+    pub at_ms: u64,
+    /// Messages that could not be read, and have not come back since; `None` if nobody knows.
+    pub count: Option<u64>,
+    /// Names of the devices that have not synced since, and may have them: twenty at most.
+    pub devices_away: Vec<String>,
 }
 
 /// Messages that follow each other in time.

@@ -4,6 +4,9 @@
  * Every call may be made in every tab; one tab's worker owns the file and does the work.
  * Failures are {@link WarrenError}s, told apart by their code.
  */
+import type { ServerLoss, SyncReport } from "./report.js";
+
+export type { ServerLoss, SyncReport } from "./report.js";
 
 export type SqlValue = null | number | bigint | string | boolean | Uint8Array;
 /** The name of a table or a column, in a template: `identifier` makes it. */
@@ -251,51 +254,6 @@ export interface Progress {
   readonly total: number;
 }
 
-export interface SyncReport {
-  readonly sent: number;
-  readonly received: number;
-  /**
-   * Whether both sides hold the same set. What the tables do not show of it is counted in `held`,
-   * `refusedInAll`, `setAside` and `unknown`.
-   */
-  readonly equal: boolean;
-  readonly repaired: boolean;
-  /** Messages that were received, are kept, and are not shown. */
-  readonly refused: number;
-  /** So it is with this many that the file keeps, of this sync and earlier ones. */
-  readonly refusedInAll: number;
-  /** Messages that are not sent, since the server calls their timestamps invalid. */
-  readonly setAside: number;
-  /** Tables, and columns as `table.column`, that other devices have and this file has not. */
-  readonly unknown: readonly string[];
-  /** Messages of which something was erased for good (`warren vault repair`), on any device. */
-  readonly erased: number;
-  /** Why pages of the file may hold what was erased, if that is so; the next sync tries again. */
-  readonly unscrubbed?: string;
-  /**
-   * Edits that lost to others made without knowing of them, in rows where such edits met in this
-   * sync: {@link Database.conflicts} lists them.
-   */
-  readonly lost: number;
-  /** Rows that are live and not shown: they collide with newer ones, or do not fit their table. */
-  readonly held: number;
-  /**
-   * New rows of this device whose key SQLite had chosen and another row has: they
-   * got another key, and what refers to them by foreign keys followed.
-   */
-  readonly renumbered: readonly {
-    readonly table: string;
-    readonly from: number;
-    readonly to: number;
-  }[];
-  /**
-   * New rows of this device that were equal to another device's but for a key that SQLite had
-   * chosen, and of which only one could be shown: they became one row, and what refers to them
-   * followed.
-   */
-  readonly joined: SyncReport["renumbered"];
-}
-
 /** How the database stands. */
 export interface Status {
   /** Where the file is. `memory`: lost when the tab that holds it closes; `warning` says why. */
@@ -317,6 +275,8 @@ export interface Status {
   readonly sync: SyncState;
   /** When a sync last ended well, in milliseconds since 1970. */
   readonly syncedMs?: number;
+  /** What the server had lost and still lacked then. */
+  readonly serverLoss?: ServerLoss;
 }
 
 /**

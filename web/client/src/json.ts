@@ -7,6 +7,7 @@ import type {
   HistoryEntry,
   Receipt,
   Row,
+  ServerLoss,
   SyncReport,
 } from "./api.js";
 import { fromLiterals } from "./literal.js";
@@ -31,6 +32,21 @@ interface RemoteJson {
   /** 0 if never. */
   readonly synced_ms: number;
   readonly equal: boolean;
+  readonly loss: LossJson | null;
+}
+
+/** `Loss` of Format 3. */
+interface LossJson {
+  readonly at_ms: number;
+  readonly count: number | null;
+  readonly devices_away: readonly string[];
+}
+
+/** For a spread: nothing where nothing was lost. */
+export function toServerLoss(loss: LossJson | null): { readonly serverLoss?: ServerLoss } {
+  if (loss === null) return {};
+  const { at_ms: atMs, count, devices_away: devicesAway } = loss;
+  return { serverLoss: { atMs, ...(count === null ? {} : { count }), devicesAway } };
 }
 
 export function toStatus(json: string): StatusJson {
@@ -54,6 +70,7 @@ interface ReportJson {
     readonly by_reason: Readonly<Record<string, number>>;
     readonly in_all: number;
   };
+  readonly server_loss: LossJson | null;
 }
 
 /** What a page is told; there is more in the JSON. */
@@ -65,7 +82,9 @@ export function toReport(json: string): SyncReport {
   const { in_all: refusedInAll, by_reason: byReason } = refused;
   const count = Object.values(byReason).reduce((sum, of) => sum + of, 0);
   const messages = { sent, received, refused: count, refusedInAll, setAside, erased };
-  return { equal, repaired, ...messages, ...rows, ...(unscrubbed === null ? {} : { unscrubbed }) };
+  const server = toServerLoss(report.server_loss);
+  const scrub = unscrubbed === null ? {} : { unscrubbed };
+  return { equal, repaired, ...messages, ...rows, ...server, ...scrub };
 }
 
 /** As in Format 3. */

@@ -1,12 +1,13 @@
 /** How the file stands: for the tabs, and for the decision when to sync. */
 import type { OpenFile } from "./file.js";
+import { toServerLoss } from "./json.js";
 import type { OwnStatus } from "./messages.js";
 import type { Standing } from "./syncing.js";
 
 export interface FileStatus {
   readonly told: Pick<
     OwnStatus,
-    "account" | "sealed" | "encrypted" | "unsent" | "held" | "syncedMs"
+    "account" | "sealed" | "encrypted" | "unsent" | "held" | "syncedMs" | "serverLoss"
   >;
   readonly standing: Standing;
 }
@@ -24,8 +25,9 @@ export function readStatus(file: OpenFile): FileStatus {
   if (remote === null || file.token() === undefined) {
     return { told: always, standing: { hasAccount: false, toSync, equal: false } };
   }
-  const { server, login, synced_ms: syncedMs, equal } = remote;
+  const { server, login, synced_ms: syncedMs, equal, loss } = remote;
   const account = { server, login };
-  const told = { ...always, account, ...(syncedMs > 0 ? { syncedMs } : {}) };
+  const synced = { ...(syncedMs > 0 ? { syncedMs } : {}), ...toServerLoss(loss) };
+  const told = { ...always, account, ...synced };
   return { told, standing: { hasAccount: true, toSync, equal } };
 }

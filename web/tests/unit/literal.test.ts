@@ -28,7 +28,7 @@ test("history, conflicts and reports have this package's types", () => {
   const [found] = toConflicts(JSON.stringify([conflict]));
   assert.deepEqual([found?.key, found?.lost, found?.kept], [[1, "k"], { name: "a" }, {}]);
   assert.deepEqual([found?.lostDeleted, found?.keptDeleted], [false, true]);
-  const report = { sent: 1, received: 2, equal: true, repaired: false };
+  const report = { sent: 1, received: 2, equal: true, repaired: false, server_loss: null };
   const refused = { by_reason: { unknown: 2, clock: 1 } };
   assert.equal(toReport(JSON.stringify({ ...report, refused })).refused, 3);
 });

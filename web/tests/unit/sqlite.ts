@@ -87,7 +87,8 @@ export function replica(path: string, script: Script = {}): Replica {
     sync: (...given) => script.sync?.(...given) ?? never(),
     listen: (...given) => script.listen?.(...given) ?? Promise.resolve(),
     status: () => {
-      const account = { server: "http://here", login: "ada", synced_ms: 0, equal: true };
+      const synced = { synced_ms: 0, equal: true, loss: null };
+      const account = { server: "http://here", login: "ada", ...synced };
       const remote = script.token === undefined ? null : account;
       const counts = { unsent: 0, noted: 0, uncaptured: [], exceptions: [] };
       return JSON.stringify({ sealed: false, remote, ...counts });

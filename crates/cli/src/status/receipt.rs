@@ -88,6 +88,7 @@ mod tests {
             synced_ms: 0,
             server_count: 0,
             equal: true,
+            loss: None,
         };
         Status {
             node: Node(1),

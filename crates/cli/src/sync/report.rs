@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use protocol::Loss;
 use replica::{Discrepancy, Obstacle, Refused, Renumbered, Report};
 
-use crate::output::Output;
+use crate::output::{Output, moment};
 
 pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
     let Report { sent, received, server_count, .. } = report;
@@ -34,6 +35,11 @@ pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
         output.line(format_args!(
             "  the server had lost or gained something: both sides were compared"
         ));
+    }
+    if let Some(loss) = &report.server_loss {
+        for line in describe_loss(loss) {
+            output.line(format_args!("  {line}"));
+        }
     }
     match report.discrepancy {
         None => {}
@@ -70,6 +76,31 @@ pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
             "  this device's clock is {seconds} s {side}: changes were stamped with the server's"
         ));
     }
+}
+
+/// Names that are shown of the devices that may have what the server has lost.
+const AWAY_COUNT_MAX: usize = 5;
+
+/// What the server has lost, and who may have it.
+pub(crate) fn describe_loss(loss: &Loss) -> [String; 2] {
+    let at = moment(loss.at_ms);
+    let lost = match loss.count {
+        Some(1) => "1 change".to_owned(),
+        Some(count) => format!("{count} changes"),
+        None => "an unknown number of changes".to_owned(),
+    };
+    let what = format!("the server lost {lost} to a damaged disk at {at}");
+    if loss.devices_away.is_empty() {
+        let who = match loss.count {
+            Some(_) => "all devices that it knows have synced since, and none of them had these",
+            None => "sync each device that may have changes which others lack",
+        };
+        return [what, who.to_owned()];
+    }
+    let more = loss.devices_away.len().saturating_sub(AWAY_COUNT_MAX);
+    let mut names: Vec<_> = loss.devices_away.iter().take(AWAY_COUNT_MAX).cloned().collect();
+    names.extend((more > 0).then(|| format!("{more} more")));
+    [what, format!("devices that have not synced since may have them: {}", names.join(", "))]
 }
 
 fn describe_moved(report: &Report, output: Output) {
@@ -175,6 +206,23 @@ fn describe_refused(refused: &Refused, output: Output) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loss_of_the_server_names_the_devices_that_may_have_it() {
+        let devices_away = (1..8).map(|number| format!("phone {number}")).collect();
+        let loss = Loss { at_ms: 1_795_242_600_000, count: Some(44), devices_away };
+        assert_eq!(
+            describe_loss(&loss),
+            [
+                "the server lost 44 changes to a damaged disk at 2026-11-21 06:30:00Z",
+                "devices that have not synced since may have them: phone 1, phone 2, phone 3, phone \
+                 4, phone 5, 2 more",
+            ]
+        );
+        let [lost, who] = describe_loss(&Loss { count: None, devices_away: Vec::new(), ..loss });
+        assert!(lost.contains("an unknown number of changes"), "{lost}");
+        assert!(who.starts_with("sync each device"), "{who}");
+    }
 
     #[test]
     fn what_is_equal_and_not_shown_is_in_brackets() {

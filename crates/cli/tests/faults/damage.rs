@@ -2,6 +2,7 @@
 //! and devices fill in what is missing.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -31,16 +32,21 @@ impl Rig {
         let place = folder.path().join("place");
         let (server, _) = prepare_account(&place);
         prepare_files(&place, &server);
-        let mut db = Connection::open(place.join("a.db")).unwrap();
+        let rig = Self { folder, server: Some(server) };
+        rig.insert(0..ROWS);
+        rig.sync();
+        rig
+    }
+
+    /// Rows of `a.db` with these numbers.
+    fn insert(&self, numbers: Range<i64>) {
+        let mut db = Connection::open(self.place().join("a.db")).unwrap();
         let transaction = db.transaction().unwrap();
-        for n in 0..ROWS {
+        for n in numbers {
             let row = (format!("more {n}"), "of some length, so that there are pages", n);
             transaction.execute("INSERT INTO item VALUES (?1, ?2, ?3)", row).unwrap();
         }
         transaction.commit().unwrap();
-        let rig = Self { folder, server: Some(server) };
-        rig.sync();
-        rig
     }
 
     fn place(&self) -> PathBuf {
@@ -70,7 +76,11 @@ impl Rig {
     }
 
     fn try_sync(&self) -> Result<String, String> {
-        self.run(&["sync", "a.db", "--server", &self.server().address])
+        self.sync_file("a.db")
+    }
+
+    fn sync_file(&self, file: &str) -> Result<String, String> {
+        self.run(&["sync", file, "--server", &self.server().address])
     }
 
     fn sync(&self) {
@@ -116,13 +126,27 @@ impl Rig {
     /// A device that joins now gets all that `a.db` has.
     fn check_clone(&self) {
         self.clone_as("c.db").unwrap();
-        let rows = |file: &str| {
-            let db = Connection::open(self.place().join(file)).unwrap();
-            let sql = "SELECT count(*) || ' ' || sum(n) FROM item";
-            db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap()
-        };
-        assert_eq!(rows("c.db"), rows("a.db"));
-        assert!(rows("a.db").starts_with(char::is_numeric));
+        assert_eq!(self.rows("c.db"), self.rows("a.db"));
+        assert!(self.rows("a.db").starts_with(char::is_numeric));
+    }
+
+    /// How many rows a device has, and the sum of their numbers.
+    fn rows(&self, file: &str) -> String {
+        let db = Connection::open(self.place().join(file)).unwrap();
+        let sql = "SELECT count(*) || ' ' || sum(n) FROM item";
+        db.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    /// What the sync of a device's file reports.
+    fn sync_report(&self, file: &str) -> Value {
+        let said = self.run(&["sync", file, "--server", &self.server().address, "--json"]);
+        serde_json::from_str(said.unwrap().lines().last().unwrap()).unwrap()
+    }
+
+    /// What a device's file knows of its server.
+    fn remote(&self, file: &str) -> Value {
+        let said = self.run(&["status", file, "--offline", "--json"]).unwrap();
+        serde_json::from_str::<Value>(said.lines().last().unwrap()).unwrap()["remote"].take()
     }
 
     fn inspect(&self, option: &str) -> Result<Value, String> {
@@ -194,7 +218,8 @@ fn a_vault_that_does_not_open_starts_anew_and_its_devices_send_everything() {
     let garbage = vec![0x5a; 40_000];
     fs::write(rig.vault(), &garbage).unwrap();
     rig.start();
-    rig.sync();
+    let loss = &rig.sync_report("a.db")["server_loss"];
+    assert!(loss["at_ms"].is_u64() && loss["count"].is_null(), "it cannot know: {loss}");
     assert_eq!(fs::read(damaged(&rig.vault())).unwrap(), garbage);
     assert_eq!(rig.metric("warren_files_repaired_total"), 1);
     rig.check_clone();
@@ -273,4 +298,40 @@ fn a_server_whose_accounts_are_damaged_is_not_ready() {
     assert!(said.contains("server_damaged"), "{said}");
     rig.wait_until(|| rig.ready().0 == 503);
     assert_eq!(rig.ready().1["accounts_damaged"], true);
+}
+
+#[test]
+fn devices_hear_what_a_repaired_vault_has_lost_until_it_has_come_back() {
+    let mut rig = Rig::new();
+    rig.clone_as("c.db").unwrap();
+    // Most of the vault is what `a.db` alone has.
+    rig.insert(ROWS..3 * ROWS);
+    rig.sync();
+    rig.stop();
+    spoil_middle(&rig.vault());
+    rig.start();
+    rig.clone_as("meets-it.db").unwrap_err();
+    rig.wait_for_repair();
+
+    let first = rig.sync_report("c.db");
+    let missing = first["server_loss"]["count"].as_u64().unwrap();
+    assert!(missing > 0 && first["equal"] == true, "{first}");
+    let away = first["server_loss"]["devices_away"].as_array().unwrap();
+    assert!(away[0].as_str().unwrap().starts_with("a.db"), "it was here last: {away:?}");
+    let said = rig.sync_file("c.db").unwrap();
+    assert!(said.contains(&format!("the server lost {missing} change")), "{said}");
+    assert!(said.contains(away[0].as_str().unwrap()), "{said}");
+    assert_eq!(rig.remote("c.db")["loss"], first["server_loss"]);
+    assert!(
+        rig.server().log().contains(&format!("\"count\":{missing}}}")),
+        "{}",
+        rig.server().log()
+    );
+
+    let second = rig.sync_report("a.db");
+    assert_eq!(second["server_loss"], Value::Null, "it sent what was missing: {second}");
+    let third = rig.sync_report("c.db");
+    assert_eq!(third["server_loss"], Value::Null, "{third}");
+    assert_eq!(rig.remote("c.db")["loss"], Value::Null);
+    assert_eq!(rig.rows("c.db"), rig.rows("a.db"));
 }

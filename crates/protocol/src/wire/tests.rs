@@ -103,7 +103,9 @@ fn rust_types_json_and_the_proto_file_agree() {
         form: form(),
         set_id: 3,
         in_plain: true,
+        loss: Some(Loss { at_ms: 4, count: Some(5), devices_away: vec!["phone".to_owned()] }),
     };
+    check("Loss", pulled.loss.as_ref().unwrap());
     check("PullResponse", &pulled);
 }
 
@@ -149,11 +151,12 @@ fn json_shows_text_base64_and_hex() {
         form: Some(ContentForm { key_id: Bytes::from_static(&[0, 1, 2, 3, 4, 5, 6, 0xff]) }),
         set_id: 7,
         in_plain: false,
+        loss: None,
     };
     let expected = concat!(
         r#"{"messages":[{"timestamp":"2026-11-21T06:30:00.123Z-0007-0000000000000009","content":"aGVsbG8="}],"#,
         r#""cursor":1,"more":false,"fingerprint":{"count":3,"digest":"000000000000feed0000000000000000"},"now_ms":2,"#,
-        r#""form":{"key_id":"00010203040506ff"},"set_id":"0000000000000007","in_plain":false}"#,
+        r#""form":{"key_id":"00010203040506ff"},"set_id":"0000000000000007","in_plain":false,"loss":null}"#,
     );
     assert_eq!(serde_json::to_string(&pulled).unwrap(), expected);
 }

@@ -61,6 +61,7 @@ impl Session<'_, '_> {
             report.unerased = erasure::unerased(db, report.equal)?;
             meta::set_number(db, Key::SyncedMs, now.device_ms)?;
             meta::set_number(db, Key::ServerCount, report.server_count)?;
+            meta::set_server_loss(db, report.server_loss.as_ref())?;
             meta::set(db, Key::Equal, report.equal)
         })
     }

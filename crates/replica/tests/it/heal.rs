@@ -1,5 +1,7 @@
 //! Whatever either side lost, a sync finds and mends.
 
+use protocol::Loss;
+
 use crate::support::{Device, MemoryServer};
 
 const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)";
@@ -20,6 +22,21 @@ fn a_server_that_was_restored_gets_back_what_it_lost() {
     assert!(report.repaired && report.equal, "{report:?}");
     devices[1].sync(&mut server);
     assert_eq!(devices[1].texts("SELECT id || v FROM t"), ["1a", "2b", "3c"]);
+}
+
+#[test]
+fn what_the_server_has_lost_is_known_until_it_has_it_again() {
+    let (mut server, devices) = in_step();
+    let loss = Loss { at_ms: 1, count: Some(3), devices_away: vec!["phone".to_owned()] };
+    server.loss = Some(loss.clone());
+    let known = |device: &Device| device.replica().remote().unwrap().unwrap().loss;
+    assert_eq!(devices[0].sync(&mut server).server_loss, Some(loss.clone()));
+    assert_eq!(known(&devices[0]), Some(loss));
+    // What this one sends is what was missing.
+    server.messages.truncate(80);
+    assert_eq!(devices[1].sync(&mut server).server_loss, None);
+    devices[0].sync(&mut server);
+    assert_eq!(known(&devices[0]), None);
 }
 
 /// Two devices in step, with a hundred rows.

@@ -35,6 +35,8 @@ pub(crate) struct MemoryServer {
     pub(crate) messages_count_max: usize,
     /// Timestamps that it takes from nobody, besides zero.
     pub(crate) invalid: Vec<Timestamp>,
+    /// What it says that it has lost, until somebody pushes.
+    pub(crate) loss: Option<protocol::Loss>,
     /// The answer to this request (counted from 1) is lost on the way.
     pub(crate) lose_answer: Option<u64>,
     /// What happens while the next answer is on its way.
@@ -78,6 +80,7 @@ impl MemoryServer {
             form: self.form.map(Into::into),
             set_id,
             in_plain: self.is_in_plain(token),
+            loss: self.loss.clone(),
         };
         self.answer(answer)
     }
@@ -203,6 +206,9 @@ impl Transport for MemoryServer {
             }
         }
         let stored = new.len() as u64;
+        if stored > 0 {
+            self.loss = None;
+        }
         self.messages.extend(new);
         let answer = PushResponse {
             stored,

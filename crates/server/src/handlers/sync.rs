@@ -19,7 +19,7 @@ use crdt::{ContentForm, Node, Timestamp};
 use protocol::{DRIFT_MS_MAX, ErrorCode, Message, PullResponse, PushRequest, PushResponse};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use sync_store::{Batch, Page, Seen, Stored};
+use sync_store::{Batch, Loss, Page, Seen, Stored};
 use tokio::sync::mpsc;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use utoipa::IntoParams;
@@ -256,7 +256,7 @@ async fn read(
 }
 
 fn to_response(page: Page, set: &MessageSet, now_ms: u64) -> PullResponse {
-    let Page { messages, cursor, more, fingerprint } = page;
+    let Page { messages, cursor, more, fingerprint, loss } = page;
     let messages = messages.into_iter().map(Message::from).collect();
     PullResponse {
         messages,
@@ -267,6 +267,11 @@ fn to_response(page: Page, set: &MessageSet, now_ms: u64) -> PullResponse {
         form: set.form.map(Into::into),
         set_id: set.id,
         in_plain: set.is_in_plain(),
+        loss: loss.map(|Loss { at_ms, count, devices_away }| protocol::Loss {
+            at_ms,
+            count,
+            devices_away,
+        }),
     }
 }
 

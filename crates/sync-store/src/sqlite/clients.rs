@@ -104,12 +104,14 @@ pub(crate) fn pulled(db: &Connection, seen: &Seen, cursor: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether [`pulled`] would change anything that matters.
+/// Whether [`pulled`] would change anything that matters. That a device has synced since a repair
+/// does: what the vault has lost is looked for on those that have not.
 pub(crate) fn is_stale(db: &Connection, seen: &Seen, cursor: u64) -> Result<bool> {
     let mut statement = db.prepare_cached(
         "SELECT 1 FROM client WHERE id = ?1
          AND (cursor <> ?3 OR seen_ms + ?4 <= ?2 OR node IS NOT coalesce(?5, node)
-              OR unsent <> coalesce(?6, unsent))",
+              OR unsent <> coalesce(?6, unsent)
+              OR seen_ms <= (SELECT repaired_ms FROM vault))",
     )?;
     Ok(statement.exists(params![
         seen.client.as_str(),

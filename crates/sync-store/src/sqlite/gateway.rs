@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, WholeBlob};
 use crate::sqlite::messages::{self, Known};
 use crate::sqlite::schema::to_column;
-use crate::sqlite::{SqliteStore, windows};
+use crate::sqlite::{SqliteStore, loss, windows};
 use crate::store::{Quota, State};
 
 #[async_trait]
@@ -74,6 +74,7 @@ impl GatewayStore for SqliteStore {
         self.write(Durability::Disk, move |db| {
             let cursor = messages::state(db)?.cursor;
             db.execute_batch("DELETE FROM message; DELETE FROM node")?;
+            loss::forget(db)?;
             messages::write_state(db, State { cursor, ..State::default() })?;
             write_record(db, &amend(&record(db)?, &[]).map_err(Error::Declined)?)
         })

@@ -8,7 +8,7 @@ use crate::batch::{Batch, Entry};
 use crate::client::Seen;
 use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
 use crate::sqlite::schema::to_column;
-use crate::sqlite::{clients, windows};
+use crate::sqlite::{clients, loss, windows};
 use crate::store::{Page, Quota, State, Stored};
 
 pub(super) fn store(
@@ -24,12 +24,15 @@ pub(super) fn store(
     if batch.after.is_some_and(|after| before.cursor > after) {
         return Err(Error::Behind);
     }
-    let Known { sums: known, clashes, .. } = insert_all(db, batch, before.cursor)?;
+    let Known { sums: known, places, clashes } = insert_all(db, batch, before.cursor)?;
     if !clashes.is_empty() {
         return Err(Error::TimestampConflict { timestamps: clashes });
     }
     let after = add(db, batch, &known, before, quota)?;
     let new = after.cursor - before.cursor;
+    if new > 0 {
+        loss::note_returned(db, batch, &places)?;
+    }
     if let Some(seen) = seen {
         let sent = batch.sum.count + batch.repeated;
         clients::pushed(db, seen, sent, before.cursor, after.cursor)?;
@@ -171,7 +174,8 @@ pub(super) fn page(
             break;
         }
     }
-    Ok(Page { messages: slices(contents, &ends), cursor: last, more: last < newest, fingerprint })
+    let (messages, more) = (slices(contents, &ends), last < newest);
+    Ok(Page { messages, cursor: last, more, fingerprint, loss: None })
 }
 
 /// Those of all messages, in order.

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 use crate::gateway::RepairRecord;
-use crate::sqlite::{gateway, messages, windows};
+use crate::sqlite::{gateway, loss, messages, windows};
 
 /// What was found in a vault's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub(super) fn policy(repair_record: RepairRecord) -> DamagePolicy {
 }
 
 fn repair(db: &Connection, repair_record: RepairRecord) -> Result<()> {
+    let before = messages::state(db)?;
     // Arrival numbers that devices know are not given to other messages.
     db.execute(
         "UPDATE vault SET cursor = max(
@@ -45,10 +46,24 @@ fn repair(db: &Connection, repair_record: RepairRecord) -> Result<()> {
         [],
     )?;
     windows::rebuild(db)?;
+    log_loss(db, loss::note(db, before, messages::state(db)?)?);
     let record = gateway::record(db)?;
     if !record.is_empty() {
         let repaired = repair_record(&record, &messages::timestamps(db)?);
         gateway::write_record(db, &repaired.map_err(Error::Declined)?)?;
     }
     Ok(())
+}
+
+fn log_loss(db: &Connection, lost_count: Option<u64>) {
+    // The file that is being made takes the vault's place.
+    let path = db.path().map(|path| path.trim_end_matches(".compacting"));
+    match lost_count {
+        Some(0) => {}
+        Some(count) => tracing::warn!(path, count, "changes of a damaged vault could not be read"),
+        None => tracing::warn!(
+            path,
+            "changes of a damaged vault could not be read, and it does not say how many it had"
+        ),
+    }
 }

@@ -7,7 +7,7 @@ pub const APPLICATION_ID: u32 = 0x5741_5256;
 
 /// The BLOB that may be long stands last, so that reading the columns before it needs no overflow
 /// page.
-pub(crate) const MIGRATIONS: &[Migration] = &[MESSAGES, GATEWAY];
+pub(crate) const MIGRATIONS: &[Migration] = &[MESSAGES, GATEWAY, LOSS];
 
 const MESSAGES: Migration = Migration {
     version: 1,
@@ -56,6 +56,15 @@ const GATEWAY: Migration = Migration {
     sql: "
         CREATE TABLE record (id INTEGER PRIMARY KEY CHECK (id = 1), content BLOB NOT NULL) STRICT;
         CREATE TABLE piece (id INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT;
+    ",
+};
+
+/// Both NULL where nothing was ever lost; `missing_count` NULL where nobody knows how much was.
+const LOSS: Migration = Migration {
+    version: 3,
+    sql: "
+        ALTER TABLE vault ADD COLUMN repaired_ms INTEGER;
+        ALTER TABLE vault ADD COLUMN missing_count INTEGER;
     ",
 };
 

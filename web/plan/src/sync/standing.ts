@@ -2,7 +2,7 @@
  * How the database stands, in the words of the screen: a short label for the pill, a sentence or
  * two, and what the user can do about it. Pure: the status goes in, texts come out.
  */
-import type { ErrorInfo, Progress, Status } from "@warren/client";
+import type { ErrorInfo, Progress, ServerLoss, Status } from "@warren/client";
 import { describeAgo } from "../data/dates.js";
 
 export type Tone = "quiet" | "ok" | "busy" | "warn" | "bad";
@@ -24,6 +24,7 @@ export function standingOf(status: Status, nowMs: number, login?: string): Stand
     case "local":
       return localStanding(status, login);
     case "inStep":
+      if (status.serverLoss !== undefined) return lossStanding(status.serverLoss, nowMs);
       return {
         tone: "ok",
         label: "In step",
@@ -45,6 +46,29 @@ export function standingOf(status: Status, nowMs: number, login?: string): Stand
     case "failed":
       return failed(sync.error, status);
   }
+}
+
+/** Names that are shown of the devices that may have what the server has lost. */
+const DEVICES_NAMED_MAX = 3;
+
+function lossStanding({ atMs, count: lost, devicesAway }: ServerLoss, nowMs: number): Standing {
+  const what = lost === undefined ? "an unknown number of changes" : changes(lost);
+  const names = devicesAway.slice(0, DEVICES_NAMED_MAX);
+  const more = devicesAway.length - names.length;
+  const named = [...names, ...(more > 0 ? [`${count(more)} more`] : [])].join(", ");
+  const nobody =
+    lost === undefined
+      ? "Open Plan on each device that may have changes which others lack."
+      : "All devices that the server knows have synced since, and none of them had these.";
+  const who =
+    devicesAway.length === 0
+      ? nobody
+      : `Devices that have not synced since may have them: ${named}. Open Plan there.`;
+  return {
+    tone: "warn",
+    label: "Changes missing",
+    detail: `A damaged disk has cost the server ${what} (${describeAgo(atMs, nowMs)}). ${who}`,
+  };
 }
 
 function localStanding(status: Status, login: string | undefined): Standing {

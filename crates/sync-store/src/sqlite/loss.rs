@@ -1,0 +1,197 @@
+//! What a vault has lost: messages that could not be read when its damaged file was repaired.
+//!
+//! Nobody knows which messages these were, only how many. Devices that have them see that the sums
+//! differ, and send them again. So what is still missing is counted down by messages that come in
+//! and are older than the repair; one that no device had sent before it counts, too.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::batch::Batch;
+use crate::client::Seen;
+use crate::error::Result;
+use crate::sqlite::schema::to_column;
+use crate::store::{Loss, State};
+
+/// How long devices hear of a loss after the repair, also if no device that is known is away.
+const REPORTED_MS: u64 = 14 * 24 * 60 * 60 * 1_000;
+
+/// Devices that are named at most.
+const DEVICES_NAMED_MAX: usize = 20;
+
+/// Notes that a vault which recorded `before` was repaired, and holds `after`. A vault of which
+/// nothing could be read records nothing. Returns how many messages are missing, if that is known.
+pub(super) fn note(db: &Connection, before: State, after: State) -> Result<Option<u64>> {
+    let (before_count, after_count) = (before.fingerprint.count, after.fingerprint.count);
+    let is_known = before != State::default();
+    let lost = before_count.checked_sub(after_count).filter(|_| is_known);
+    if lost != Some(0) {
+        let sql = "UPDATE vault SET
+                       missing_count = iif(
+                           repaired_ms IS NOT NULL AND missing_count IS NULL,
+                           NULL,
+                           coalesce(missing_count, 0) + ?1
+                       ),
+                       repaired_ms = CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+        db.execute(sql, [lost.map(to_column)])?;
+    }
+    Ok(lost)
+}
+
+/// Messages have come in, but for those of them that were known.
+pub(super) fn note_returned(db: &Connection, batch: &Batch, known: &[usize]) -> Result<()> {
+    let sql = "SELECT repaired_ms FROM vault WHERE missing_count > 0";
+    let repaired_ms =
+        db.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).optional()?;
+    let Some(repaired_ms) = repaired_ms.map(i64::cast_unsigned) else { return Ok(()) };
+    let is_new = |&(place, _): &(usize, _)| known.binary_search(&place).is_err();
+    let new = batch.timestamps().enumerate().filter(is_new);
+    let returned_count = new.filter(|(_, timestamp)| timestamp.millis() <= repaired_ms).count();
+    let sql = "UPDATE vault SET missing_count = max(missing_count - ?1, 0)";
+    db.prepare_cached(sql)?.execute([to_column(returned_count as u64)])?;
+    Ok(())
+}
+
+/// The vault begins again, without messages.
+pub(super) fn forget(db: &Connection) -> Result<()> {
+    db.execute("UPDATE vault SET repaired_ms = NULL, missing_count = NULL", [])?;
+    Ok(())
+}
+
+/// The loss that the device which asks should hear of. It is over when nothing is missing, or some
+/// time after the repair when all known devices have synced.
+pub(super) fn of(db: &Connection, asks: &Seen) -> Result<Option<Loss>> {
+    let sql = "SELECT repaired_ms, missing_count FROM vault
+               WHERE repaired_ms IS NOT NULL AND missing_count IS NOT 0";
+    let mut statement = db.prepare_cached(sql)?;
+    let row = |row: &rusqlite::Row<'_>| {
+        Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Option<i64>>(1)?))
+    };
+    let Some((at_ms, count)) = statement.query_row([], row).optional()? else { return Ok(None) };
+    let devices_away = away(db, asks, at_ms)?;
+    let is_old = asks.now_ms.saturating_sub(at_ms) > REPORTED_MS;
+    let is_over = devices_away.is_empty() && is_old;
+    let count = count.map(i64::cast_unsigned);
+    Ok((!is_over).then_some(Loss { at_ms, count, devices_away }))
+}
+
+/// The names of the other devices that have not synced since, the one that was seen last first. One
+/// that never had anything has nothing to bring.
+fn away(db: &Connection, asks: &Seen, at_ms: u64) -> Result<Vec<String>> {
+    let sql = "SELECT iif(name = '', id, name) FROM client
+               WHERE seen_ms <= ?1 AND created_ms <= ?1 AND cursor > 0 AND id <> ?2
+               ORDER BY seen_ms DESC, id LIMIT ?3";
+    let mut statement = db.prepare_cached(sql)?;
+    let limit = to_column(DEVICES_NAMED_MAX as u64);
+    let names =
+        statement.query_map((to_column(at_ms), asks.client.as_str(), limit), |row| row.get(0))?;
+    Ok(names.collect::<rusqlite::Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use accounts::ClientId;
+    use bytes::Bytes;
+    use crdt::{Fingerprint, Message, Node, Timestamp};
+
+    use super::*;
+    use crate::client::Client;
+    use crate::sqlite::clients;
+    use crate::sqlite::schema::MIGRATIONS;
+
+    const LATE_MS: u64 = 4_000_000_000_000;
+
+    fn state(count: u64) -> State {
+        State { fingerprint: Fingerprint { count, digest: 7 }, ..State::default() }
+    }
+
+    fn id(number: u64) -> ClientId {
+        format!("{number:016x}").parse().unwrap()
+    }
+
+    /// A vault with devices 1 and 2, which was repaired.
+    fn repaired(before: State, after: State) -> Connection {
+        let db = Connection::open_in_memory().unwrap();
+        for migration in MIGRATIONS {
+            db.execute_batch(migration.sql).unwrap();
+        }
+        for number in [1, 2] {
+            let client = Client {
+                id: id(number),
+                name: format!("device {number}"),
+                node: None,
+                cursor: 1,
+                unsent: 0,
+                seen_ms: number,
+                created_ms: number,
+            };
+            clients::add(&db, &client).unwrap();
+        }
+        note(&db, before, after).unwrap();
+        db
+    }
+
+    /// What device 1 hears.
+    fn heard(db: &Connection, now_ms: u64) -> Option<Loss> {
+        of(db, &Seen { client: id(1), now_ms, node: None, unsent: None }).unwrap()
+    }
+
+    fn sync(db: &Connection, number: u64) {
+        let seen = Seen { client: id(number), now_ms: LATE_MS, node: None, unsent: None };
+        clients::pulled(db, &seen, 1).unwrap();
+    }
+
+    fn batch(times_ms: &[u64]) -> Batch {
+        let message = |millis: &u64| Message {
+            timestamp: Timestamp::new(*millis, 0, Node(1)).unwrap(),
+            content: Bytes::from_static(b"x"),
+        };
+        Batch::new(times_ms.iter().map(message).collect()).unwrap()
+    }
+
+    #[test]
+    fn what_returns_is_counted_down_and_what_is_new_is_not() {
+        let db = repaired(state(10), state(7));
+        let loss = heard(&db, LATE_MS).unwrap();
+        assert_eq!((loss.count, loss.devices_away), (Some(3), vec!["device 2".to_owned()]));
+        // The second was known, and the third is of later.
+        note_returned(&db, &batch(&[1, 2, LATE_MS]), &[1]).unwrap();
+        assert_eq!(heard(&db, LATE_MS).unwrap().count, Some(2));
+        note_returned(&db, &batch(&[3, 4, 5]), &[]).unwrap();
+        assert_eq!(heard(&db, LATE_MS), None);
+    }
+
+    #[test]
+    fn a_loss_is_said_for_some_time_after_all_devices_have_synced() {
+        let db = repaired(state(10), state(7));
+        let at_ms = heard(&db, LATE_MS).unwrap().at_ms;
+        sync(&db, 2);
+        assert_eq!(heard(&db, at_ms + REPORTED_MS).unwrap().devices_away, [""; 0]);
+        assert_eq!(heard(&db, at_ms + REPORTED_MS + 1), None);
+    }
+
+    #[test]
+    fn a_vault_that_does_not_know_what_it_had_says_so() {
+        let db = repaired(State::default(), State::default());
+        assert_eq!(heard(&db, LATE_MS).unwrap().count, None);
+        // Not what was lost then is known, only what is lost now.
+        note(&db, state(4), state(3)).unwrap();
+        assert_eq!(heard(&db, LATE_MS).unwrap().count, None);
+    }
+
+    #[test]
+    fn a_device_that_syncs_right_after_a_repair_is_noted() {
+        let db = repaired(state(10), state(7));
+        let at_ms = heard(&db, LATE_MS).unwrap().at_ms;
+        let before = Seen { client: id(2), now_ms: at_ms, node: None, unsent: None };
+        clients::pulled(&db, &before, 1).unwrap();
+        let after = Seen { now_ms: at_ms + 1, ..before };
+        assert!(clients::is_stale(&db, &after, 1).unwrap());
+        clients::pulled(&db, &after, 1).unwrap();
+        assert!(!clients::is_stale(&db, &after, 1).unwrap());
+    }
+
+    #[test]
+    fn a_repair_that_loses_nothing_is_no_loss() {
+        assert_eq!(heard(&repaired(state(10), state(10)), LATE_MS), None);
+    }
+}
