@@ -4,6 +4,7 @@
 //! # Not here
 //! - How a file is copied that others write to → `engine::copy_file`.
 
+mod folder;
 mod manifest;
 mod restore;
 mod revocation_lists;
@@ -21,6 +22,7 @@ use engine::{CopyProgress, Encryption, Untouched};
 use indicatif::ProgressBar;
 use serde_json::json;
 
+use self::folder::BackupFolder;
 use self::manifest::{BackedUpFile, Manifest, hash_of};
 pub(crate) use self::restore::{Restore, restore};
 use self::revocation_lists::ListFile;
@@ -43,7 +45,8 @@ const COMMAND: &str = "warren backup";
 #[command(after_help = "Example:\n  warren backup /mnt/backup/monday --data /srv/warren\n\n\
                         Vaults that are in PostgreSQL are not in it: back that database up, too.")]
 pub(crate) struct Backup {
-    /// A folder that is not there yet, or empty.
+    /// A folder that is not there yet, or empty. One that an interrupted backup has left is begun
+    /// again.
     folder: PathBuf,
     #[command(flatten)]
     data: Data,
@@ -54,8 +57,7 @@ pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> 
     let is_one = data.join(ACCOUNTS).exists();
     ensure!(is_one, "{} is no data directory of Warren's", data.display());
     accounts::check_restored(data)?;
-    accounts::make_data_directory(folder)?;
-    ensure!(is_empty(folder)?, "{} is not empty", folder.display());
+    let begun = BackupFolder::begin(folder, data)?;
     let names = names(data)?;
     let bar = output.progress();
     bar.set_length(names.len() as u64);
@@ -73,6 +75,7 @@ pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> 
     files.extend(list);
     let manifest = Manifest::new(now_ms(), files);
     manifest.write(folder)?;
+    begun.finish()?;
     let verdict = "backed up";
     Summary { verdict, manifest: &manifest, folder, lists, applied_count: None }.print(output)
 }
@@ -155,10 +158,6 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
-}
-
-fn is_empty(folder: &Path) -> anyhow::Result<bool> {
-    Ok(entries(folder)?.is_empty())
 }
 
 /// The accounts' file is plain, so SQLite itself can look through it.

@@ -41,7 +41,7 @@ pub(crate) enum Command {
 }
 
 pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
-    signals::remove_scratch_folders_first()?;
+    signals::remove_temporary_files_first()?;
     match command {
         Command::Actual(arguments) => actual::run(arguments, output),
         Command::Browser(arguments) => browser::run(arguments, output),

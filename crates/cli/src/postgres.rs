@@ -1,6 +1,6 @@
 //! Which PostgreSQL database has the vaults, and `warren postgres`: its schema.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -21,6 +21,11 @@ pub(crate) struct Database {
 }
 
 impl Database {
+    /// The file that may hold a password.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.postgres_file.as_deref()
+    }
+
     pub(crate) fn url(&self) -> anyhow::Result<Option<Zeroizing<String>>> {
         match &self.postgres_file {
             Some(file) => first_line(file).map(Some),

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     let encryption = arguments.key.encryption(&arguments.file)?;
     let options =
         RecoverOptions { includes_free_pages: arguments.free_pages, decrypts: arguments.decrypt };
-    signals::remove_scratch_folders_first()?;
+    signals::remove_temporary_files_first()?;
     let bar = output.progress();
     let show = |progress| match progress {
         RecoverProgress::Reading { page, pages_count } => {

@@ -7,14 +7,15 @@ mod permissions;
 pub(crate) mod settings;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use accounts::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
-use anyhow::ensure;
+use anyhow::{Context, ensure};
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
 use serde_json::json;
-use server::{AdminToken, Config, Origin, Server, TlsFiles, TrustedProxy};
+use server::{AdminToken, Config, HostName, Origin, Server, TlsFiles, TrustedProxy};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::Targets;
 
@@ -22,6 +23,11 @@ use crate::output::Output;
 use crate::password::first_line;
 use crate::postgres::Database;
 pub(crate) use settings::LayeredArguments;
+
+/// Of `--body-bytes-max`: a request that names a device has room.
+const BODY_BYTES_MAX_LEAST: u64 = 1_000;
+/// A day: more would be no limit.
+const REQUEST_TIMEOUT_SECONDS_MAX: u64 = 86_400;
 
 /// Serve accounts and their vaults over HTTP.
 #[derive(Args)]
@@ -55,7 +61,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     open_registration: bool,
     /// Who sends the token on this file's first line may make accounts, and ask `/v1/admin/`, as the
-    /// page `/admin` does.
+    /// page `/admin` does. It has 16 characters or more.
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
     /// Let pages of this origin call the API, or of any origin (*); may be given more than once.
@@ -64,16 +70,18 @@ pub(crate) struct Arguments {
     /// Answer to this name, and to no other but addresses and the other names that are given; may
     /// be given more than once [default: any name; on a loopback address: localhost]
     #[arg(long = "host", value_name = "NAME")]
-    hosts: Vec<String>,
+    hosts: Vec<HostName>,
     /// Believe the X-Forwarded-For of a proxy at this address, or in this network (10.0.0.0/8), so
     /// that its clients are told apart; may be given more than once.
     #[arg(long = "trusted-proxy", value_name = "CIDR")]
     trusted_proxies: Vec<TrustedProxy>,
     /// Messages in one request or answer at most.
     #[arg(long, default_value_t = protocol::MESSAGES_COUNT_MAX, value_name = "COUNT")]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     messages_max: usize,
     /// Bytes of one request's body at most.
     #[arg(long, default_value_t = protocol::BODY_BYTES_MAX, value_name = "BYTES")]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(BODY_BYTES_MAX_LEAST..))]
     body_bytes_max: usize,
     /// MiB of all requests' bodies and answers in memory at one time; an account may have an eighth
     /// of them, and an address half [default: 512, or four times the largest request]
@@ -82,10 +90,12 @@ pub(crate) struct Arguments {
     /// Seconds for a request's head to arrive, and then for a short body; a long one has a second
     /// more for each 16 KiB.
     #[arg(long, default_value_t = 30, value_name = "SECONDS")]
+    #[arg(value_parser = value_parser!(u64).range(1..=REQUEST_TIMEOUT_SECONDS_MAX))]
     request_timeout: u64,
     /// Connections at one time at most; a device that listens holds one [default: 10000, or as
     /// many as the system's limit on open files leaves room for]
     #[arg(long, value_name = "COUNT")]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     connections_max: Option<usize>,
     /// Days in which all pages of a vault are read once, a part at a time when it is idle, to see
     /// whether they are damaged; 0: all of them each time.
@@ -94,10 +104,17 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     limits: Limits,
     /// What to log: error, warn, info, debug, trace; or by module, as in `warn,server=debug`.
-    #[arg(long, default_value = "info", value_name = "FILTER")]
+    #[arg(long, default_value = "info", value_name = "FILTER", value_parser = log::parse_filter)]
     log: Targets,
     #[command(flatten)]
     actual: actual::Actual,
+}
+
+impl Arguments {
+    fn files_with_secrets(&self) -> impl Iterator<Item = &Path> {
+        let files = [self.admin_token_file.as_deref(), self.tls_key.as_deref()];
+        files.into_iter().flatten().chain(self.postgres.file())
+    }
 }
 
 /// What an account may hold, unless `warren account limit` says otherwise for it.
@@ -122,7 +139,11 @@ pub(crate) fn run(layered: &LayeredArguments, output: Output) -> anyhow::Result<
     }
     let arguments = layered.resolve()?;
     log::start(arguments.log.clone(), output);
+    settings::warn_of_unknown_variables();
     permissions::close_to_others(&arguments.data);
+    for file in arguments.files_with_secrets() {
+        permissions::warn_of_readers(file);
+    }
     let data = arguments.data.display().to_string();
     let (config, actual) = settings(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -159,7 +180,7 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
     let scrub_time = Duration::from_hours(24 * u64::from(arguments.scrub_days));
     let largest = arguments.body_bytes_max.max(arguments.actual.largest_request());
     let memory_bytes_max = memory(arguments.memory_mib, defaults.memory_bytes_max, largest)?;
-    let admin_token = arguments.admin_token_file.as_deref().map(first_line).transpose()?;
+    let admin_token = arguments.admin_token_file.as_deref().map(admin_token).transpose()?;
     let config = Config {
         listen: arguments.listen,
         tls: arguments
@@ -169,7 +190,7 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
         data: arguments.data,
         postgres: arguments.postgres.url()?,
         registration_open: arguments.open_registration,
-        admin_token: admin_token.map(AdminToken::new),
+        admin_token,
         origins: arguments.origins,
         hosts: arguments.hosts,
         trusted_proxies: arguments.trusted_proxies,
@@ -189,6 +210,10 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
         ..defaults
     };
     Ok((config, arguments.actual))
+}
+
+fn admin_token(file: &Path) -> anyhow::Result<AdminToken> {
+    AdminToken::parse(&first_line(file)?).with_context(|| file.display().to_string())
 }
 
 /// Bytes of bodies and answers in memory: what was asked for, which the largest request must fit

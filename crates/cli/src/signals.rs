@@ -14,9 +14,9 @@ use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// From here on a signal that ends the process removes its scratch folders first. A second signal
+/// From here on a signal that ends the process removes its temporary files first. A second signal
 /// ends it at once.
-pub(crate) fn remove_scratch_folders_first() -> anyhow::Result<()> {
+pub(crate) fn remove_temporary_files_first() -> anyhow::Result<()> {
     let is_ending = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         register_conditional_default(signal, Arc::clone(&is_ending))?;
@@ -25,7 +25,7 @@ pub(crate) fn remove_scratch_folders_first() -> anyhow::Result<()> {
     let wait = move || {
         let Some(signal) = signals.forever().next() else { return };
         is_ending.store(true, Ordering::SeqCst);
-        if let Err(error) = engine::remove_scratch_folders() {
+        if let Err(error) = engine::remove_temporary_files() {
             // Where standard error is closed, there is nobody to tell.
             drop(writeln!(std::io::stderr(), "warren: {error}"));
         }

@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Tune, output: Output) -> anyhow::Result<()> {
         let profile = Profile::by_name(name).context("no such profile")?;
         return emit(arguments, &Recipe::of_profile(profile), output);
     }
-    signals::remove_scratch_folders_first()?;
+    signals::remove_temporary_files_first()?;
     let tuning = bench::tune::run(&plan(arguments)?, &output.progress())?;
     if arguments.emit.is_some() {
         return emit(arguments, &tuning.recipe(), output);

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::clock;
 use crate::key::KeyArguments;
 use crate::output::{Output, size};
+use crate::signals;
 
 /// Shrink an SQLite file that no program has open, and check it afterwards.
 ///
@@ -41,6 +42,7 @@ enum TempStore {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+    signals::remove_temporary_files_first()?;
     let file = &arguments.file;
     let encryption = arguments.key.encryption(file)?;
     let (way, name) = if arguments.in_place {

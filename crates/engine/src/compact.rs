@@ -8,9 +8,9 @@
 //! # Invariants
 //! - A copy that is given out opens with the original's key, has its settings, its schema and as
 //!   many rows in every table, passes `quick_check`, and is on the disk.
-//! - A copy that nobody puts in the original's place is removed: when it is dropped, or, after a
-//!   `kill -9`, when the original is opened next. One that is being made is left alone: its maker
-//!   holds a lock on it.
+//! - A copy that nobody puts in the original's place is removed: when it is dropped, when a signal
+//!   ends the program (`scratch.rs`), or, after a `kill -9`, when the original is opened next. One
+//!   that is being made is left alone: its maker holds a lock on it.
 //!
 //! # Not here
 //! - Putting it in the original's place → `swap.rs`.
@@ -26,6 +26,7 @@ use crate::cipher::Cipher;
 use crate::error::{Error, Result, io, sqlite};
 use crate::open::{self, Encryption};
 use crate::profile::{self, Profile};
+use crate::scratch;
 use crate::swap::{directory_of, remove_if_there};
 
 /// What stands behind a database's name in the names of the files that belong to it: the WAL, its
@@ -130,6 +131,8 @@ impl Copy {
 
     /// Gives up the lock, and the care for the file.
     pub(crate) fn finish(mut self) -> PathBuf {
+        // No signal removes it from here on.
+        scratch::temporary().copies.retain(|path| *path != self.path);
         // Closed before its locks could be anybody's.
         drop(self.file.take());
         std::mem::take(&mut self.path)
@@ -139,6 +142,8 @@ impl Copy {
     fn create(original: &Path, metadata: &Metadata) -> Result<Self> {
         let path = beside(original, COPY_SUFFIX);
         let mut options = OpenOptions::new();
+        // Kept until the copy is in the list, so that a signal finds it there.
+        let mut temporary = scratch::temporary();
         // Closed to others until it has the original's owner.
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path);
         let file = match file {
@@ -147,6 +152,8 @@ impl Copy {
             }
             file => file.map_err(io(&path))?,
         };
+        temporary.copies.push(path.clone());
+        drop(temporary);
         let copy = Self { path, original: original.to_owned(), file: Some(file) };
         let file = copy.file.as_ref().expect("just set");
         if file.try_lock().is_err() {
@@ -166,12 +173,19 @@ impl Drop for Copy {
         if self.path.as_os_str().is_empty() {
             return;
         }
-        for suffix in COPY_FILES {
-            if let Err(error) = remove_if_there(&beside(&self.path, suffix)) {
-                tracing::warn!(%error, "a compact copy stays until the database is opened next");
-            }
+        // Kept until it is removed: another process may then make one under the same name.
+        let mut temporary = scratch::temporary();
+        temporary.copies.retain(|path| *path != self.path);
+        if let Err(error) = remove_copy(&self.path) {
+            tracing::warn!(%error, "a compact copy stays until the database is opened next");
         }
     }
+}
+
+/// Removes a copy that is being made, with what SQLite puts next to it.
+pub(crate) fn remove_copy(path: &Path) -> Result<()> {
+    let removed = COPY_FILES.map(|suffix| remove_if_there(&beside(path, suffix)));
+    removed.into_iter().collect()
 }
 
 /// Removes the copy that a killed process has left. One that is being made stays, and so does what

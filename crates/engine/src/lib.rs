@@ -101,7 +101,7 @@ pub use open::{
 };
 pub use profile::{Pragma, Profile, Scope};
 pub use repair::damaged_path;
-pub use scratch::{ScratchFolder, remove_scratch_folders};
+pub use scratch::{ScratchFolder, remove_temporary_files};
 pub use stats::{Health, Stats, Totals};
 pub use transaction::{Held, Sql, Transaction};
 pub use vacuum::{Vacuum, Vacuumed, vacuum};

@@ -1,7 +1,7 @@
 //! Folders for temporary copies of databases, which do not outlive the process that made them.
 //!
 //! A program that ends normally drops them; one that is told to end by a signal calls
-//! [`remove_scratch_folders`]; what a killed one has left is removed by whoever next makes a folder
+//! [`remove_temporary_files`]; what a killed one has left is removed by whoever next makes a folder
 //! in the same place.
 //!
 //! ```text
@@ -26,7 +26,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use rustix::process::geteuid;
 
-use crate::compact::{beside, open_regular};
+use crate::compact::{self, beside, open_regular};
 use crate::error::{Result, io};
 use crate::swap::is_unsupported;
 
@@ -35,8 +35,15 @@ const LOCK: &str = "scratch.lock";
 /// Until a folder is empty in which threads, or a server that was started there, still make files.
 const PASSES_MAX: usize = 100;
 
-/// The folders of this process.
-static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// What this process has to remove before it ends.
+static TEMPORARY: Mutex<Temporary> =
+    Mutex::new(Temporary { folders: Vec::new(), copies: Vec::new() });
+
+pub(crate) struct Temporary {
+    folders: Vec<PathBuf>,
+    /// Compact copies that nobody has put in their originals' places.
+    pub(crate) copies: Vec<PathBuf>,
+}
 
 /// A folder of one's own. Removed with all that is in it when dropped.
 #[derive(Debug)]
@@ -49,7 +56,7 @@ impl ScratchFolder {
     /// Makes `warren-NAME-…` in `parent`, and removes there what killed processes have left.
     pub fn new(parent: &Path, name: &str) -> Result<Self> {
         // Kept until the folder is in the list, so that a signal finds it there.
-        let mut folders = folders();
+        let mut temporary = temporary();
         remove_abandoned(parent);
         let made = tempfile::Builder::new()
             .prefix(&format!("{PREFIX}{name}-"))
@@ -58,7 +65,7 @@ impl ScratchFolder {
             .map_err(io(parent))?;
         let lock = lock(made.path()).map_err(io(made.path()))?;
         let path = made.keep();
-        folders.push(path.clone());
+        temporary.folders.push(path.clone());
         Ok(Self { path, _lock: lock })
     }
 
@@ -78,32 +85,34 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        let mut folders = folders();
-        folders.retain(|path| *path != self.path);
+        let mut temporary = temporary();
+        temporary.folders.retain(|path| *path != self.path);
         if let Err(error) = remove(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "a temporary folder stays");
         }
     }
 }
 
-/// Removes the folders of this process, for a program that ends right afterwards: a thread that
-/// then makes a folder, or drops one, waits for the end of the process.
-pub fn remove_scratch_folders() -> Result<()> {
-    let folders = folders();
-    let mut removed = Ok(());
-    for path in folders.iter() {
+/// Removes the scratch folders of this process, and compact copies that it is making, for a program
+/// that ends right afterwards: a thread that then makes one, or drops one, waits for the end of the
+/// process.
+pub fn remove_temporary_files() -> Result<()> {
+    let temporary = temporary();
+    let copies = temporary.copies.iter().map(|copy| compact::remove_copy(copy));
+    let mut removed = copies.fold(Ok(()), Result::and);
+    for path in &temporary.folders {
         // Under another name nobody finds it: threads that still work make nothing new in it.
         let renamed = beside(path, ".ending");
         let path = if fs::rename(path, &renamed).is_ok() { &renamed } else { path };
         removed = removed.and(remove(path).map_err(io(path)));
     }
     // Never unlocked: what such a thread would say about its missing files would be misleading.
-    std::mem::forget(folders);
+    std::mem::forget(temporary);
     removed
 }
 
-fn folders() -> MutexGuard<'static, Vec<PathBuf>> {
-    FOLDERS.lock().expect("no code panics while it holds this lock")
+pub(crate) fn temporary() -> MutexGuard<'static, Temporary> {
+    TEMPORARY.lock().expect("no code panics while it holds this lock")
 }
 
 /// Makes the lock file, locked. It gets its name only then, so that nobody takes it for one whose

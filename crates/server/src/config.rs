@@ -9,6 +9,7 @@ use subtle::ConstantTimeEq;
 use sync_store::RepairRecord;
 use zeroize::Zeroizing;
 
+use crate::admission::hosts::HostName;
 use crate::admission::proxies::TrustedProxy;
 use crate::origin::Origin;
 use crate::site::Asset;
@@ -35,7 +36,7 @@ pub struct Config {
     pub origins: Vec<Origin>,
     /// Names that the server is asked under; without any, all of them, or where it listens on a
     /// loopback address, `localhost` and addresses.
-    pub hosts: Vec<String>,
+    pub hosts: Vec<HostName>,
     /// Proxies whose `X-Forwarded-For` says who asks.
     pub trusted_proxies: Vec<TrustedProxy>,
     /// What browsers find here; if it is empty, `/` is a page that says what this is.
@@ -120,13 +121,50 @@ impl Default for Limits {
 /// The operator's secret. Zeroised on drop; there is no `Debug`.
 pub struct AdminToken(Zeroizing<String>);
 
+/// Why a text is no operator's token.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum InvalidAdminToken {
+    /// Somebody could guess it.
+    #[error("an operator's token has {ADMIN_TOKEN_CHARACTERS_MIN} characters or more")]
+    TooShort,
+    /// No request could have it in its header.
+    #[error("an operator's token has printable ASCII characters only")]
+    Unprintable,
+}
+
+const ADMIN_TOKEN_CHARACTERS_MIN: usize = 16;
+
 impl AdminToken {
-    pub fn new(text: impl Into<Zeroizing<String>>) -> Self {
-        Self(text.into())
+    /// Spaces around it are not part of it: those of a header are not, either.
+    pub fn parse(text: &str) -> Result<Self, InvalidAdminToken> {
+        let text = text.trim();
+        if text.len() < ADMIN_TOKEN_CHARACTERS_MIN {
+            return Err(InvalidAdminToken::TooShort);
+        }
+        if !text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+            return Err(InvalidAdminToken::Unprintable);
+        }
+        Ok(Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// Takes the same time wherever the texts differ. An empty token is nobody's.
+    /// Takes the same time wherever the texts differ.
     pub(crate) fn is(&self, text: &str) -> bool {
-        !self.0.is_empty() && bool::from(self.0.as_bytes().ct_eq(text.as_bytes()))
+        bool::from(self.0.as_bytes().ct_eq(text.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_somebody_could_guess_or_nobody_send_is_none() {
+        let refused = |text: &str| AdminToken::parse(text).map(drop).unwrap_err();
+        for text in ["", "a", "fifteen letters", "   short            "] {
+            assert_eq!(refused(text), InvalidAdminToken::TooShort, "{text}");
+        }
+        assert_eq!(refused("sixteen and more, ü"), InvalidAdminToken::Unprintable);
+        let token = AdminToken::parse(" sixteen letters, \r\n");
+        assert!(token.unwrap().is("sixteen letters,"));
     }
 }

@@ -22,6 +22,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::admission::body::{BodyLimits, Incoming};
 use crate::admission::memory::{Holder, Room};
+use crate::admission::proxies::is_forwarded;
 use crate::app::{App, blocking};
 use crate::error::Refusal;
 
@@ -128,14 +129,15 @@ impl FromRequestParts<Arc<App>> for Operator {
 }
 
 /// Who may see how the server is: the operator, or where nobody has said who that is, whoever is on
-/// this machine.
+/// this machine and asks without a proxy. A proxy on this machine asks from here, too, for anybody.
 pub(crate) struct Observer;
 
 impl FromRequestParts<Arc<App>> for Observer {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
-        let is_here = peer(&parts.extensions).address.is_loopback();
+        let address = peer(&parts.extensions).address;
+        let is_here = address.is_loopback() && !is_forwarded(&parts.headers);
         if app.config.admin_token.is_none() && is_here {
             return Ok(Self);
         }

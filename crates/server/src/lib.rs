@@ -48,12 +48,13 @@ use tokio::task::JoinSet;
 
 use crate::accept::Listener;
 pub use crate::admission::body::{BodyError, BodyLimits, Incoming};
+pub use crate::admission::hosts::{HostName, InvalidHost};
 pub use crate::admission::logins::LoginError;
 pub use crate::admission::memory::{Holder, MESSAGE_BYTES, Room, page_bytes};
 pub use crate::admission::proxies::{InvalidProxy, TrustedProxy};
 pub use crate::admission::throttle::TooManyAttempts;
 use crate::app::App;
-pub use crate::config::{AdminToken, Config, Limits};
+pub use crate::config::{AdminToken, Config, InvalidAdminToken, Limits};
 pub use crate::error::{Error, Overload, Result};
 pub use crate::gateway::{Address, Gateway, Place, Services, Unread};
 pub use crate::origin::{InvalidOrigin, Origin};

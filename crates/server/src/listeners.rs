@@ -8,7 +8,8 @@
 //! nothing queues. No listener has a task of its own, and none keeps a vault open.
 //!
 //! # Invariants
-//! - At most `account_max` listeners of one account and `total_max` of all are there.
+//! - At most `account_max` listeners of one account and `total_max` of all are there. When there are
+//!   as many, a newcomer gets the place of one of the network that has the most, as with connections.
 //! - A set without listeners has no entry.
 //! - The state that is heard never goes back, in whatever order pushes are answered.
 //!
@@ -16,6 +17,7 @@
 //! - What a listener is sent → `handlers/events.rs`.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use accounts::{AccountId, Session};
@@ -23,6 +25,7 @@ use protocol::ErrorCode;
 use sync_store::State;
 use tokio::sync::watch;
 
+use crate::admission::connections::{ConnectionPlace, Connections};
 use crate::error::Refusal;
 
 /// The messages of an account: its plain ones, or those of its sealed set.
@@ -42,7 +45,7 @@ impl ListenedSet {
 /// The listeners of a server.
 pub(crate) struct Listeners {
     account_max: usize,
-    total_max: usize,
+    places: Connections,
     registry: Mutex<Registry>,
 }
 
@@ -71,29 +74,31 @@ pub(crate) struct News {
 pub(crate) struct Listener {
     listeners: Arc<Listeners>,
     set: ListenedSet,
+    place: ConnectionPlace,
     /// Closed when the server stops.
     pub(crate) news: watch::Receiver<News>,
 }
 
 impl Listeners {
     pub(crate) fn new(account_max: usize, total_max: usize) -> Self {
-        Self { account_max, total_max, registry: Mutex::default() }
+        let places = Connections::new(total_max);
+        Self { account_max, places, registry: Mutex::default() }
     }
 
-    /// Takes a place. What is pushed from here on is heard.
-    pub(crate) fn listen(self: &Arc<Self>, set: ListenedSet) -> Result<Listener, Refusal> {
+    /// Takes a place for a client. What is pushed from here on is heard.
+    pub(crate) async fn listen(
+        self: &Arc<Self>,
+        set: ListenedSet,
+        client: IpAddr,
+    ) -> Result<Listener, Refusal> {
+        // Before somebody has to go for it.
+        self.check(&self.registry(), set)?;
+        let place = self.places.admit_client(Some(client)).await;
+        let busy = || Refusal::new(ErrorCode::Busy, "too many devices listen here");
+        let place = place.ok_or_else(busy)?;
+        place.connection.waits_for_event();
         let mut registry = self.registry();
-        if registry.is_closed {
-            return Err(Refusal::new(ErrorCode::Unavailable, "the server is stopping"));
-        }
-        if registry.count >= self.total_max {
-            return Err(Refusal::new(ErrorCode::Busy, "too many devices listen here"));
-        }
-        let of_account = registry.channels.get(&set).map_or(0, |channel| channel.count);
-        if of_account >= self.account_max {
-            let message = format!("at most {} devices of an account listen", self.account_max);
-            return Err(Refusal::new(ErrorCode::Busy, message));
-        }
+        self.check(&registry, set)?;
         registry.count += 1;
         let channel = registry
             .channels
@@ -101,7 +106,20 @@ impl Listeners {
             .or_insert_with(|| Channel { news: watch::Sender::default(), count: 0 });
         channel.count += 1;
         let news = channel.news.subscribe();
-        Ok(Listener { listeners: Arc::clone(self), set, news })
+        Ok(Listener { listeners: Arc::clone(self), set, place, news })
+    }
+
+    /// Whether an account may have one more.
+    fn check(&self, registry: &Registry, set: ListenedSet) -> Result<(), Refusal> {
+        if registry.is_closed {
+            return Err(Refusal::new(ErrorCode::Unavailable, "the server is stopping"));
+        }
+        let of_account = registry.channels.get(&set).map_or(0, |channel| channel.count);
+        if of_account >= self.account_max {
+            let message = format!("at most {} devices of an account listen", self.account_max);
+            return Err(Refusal::new(ErrorCode::Busy, message));
+        }
+        Ok(())
     }
 
     /// Tells that a push has left the vault like this.
@@ -159,6 +177,16 @@ impl Listeners {
     }
 }
 
+impl Listener {
+    /// Waits for news. `None`: the server stops, or the place was given to another.
+    pub(crate) async fn hear(&mut self) -> Option<()> {
+        tokio::select! {
+            changed = self.news.changed() => changed.ok(),
+            () = self.place.connection.closed() => None,
+        }
+    }
+}
+
 impl Drop for Listener {
     fn drop(&mut self) {
         self.listeners.leave(self.set);
@@ -167,12 +195,18 @@ impl Drop for Listener {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use ::accounts::{Accounts, KdfCost, Login, Password};
     use crdt::Fingerprint;
 
     use super::*;
 
-    fn accounts() -> [AccountId; 2] {
+    async fn accounts() -> [AccountId; 2] {
+        tokio::task::spawn_blocking(make_accounts).await.unwrap()
+    }
+
+    fn make_accounts() -> [AccountId; 2] {
         let data = tempfile::tempdir().unwrap();
         let databases = engine::Databases::start(engine::Limits::default()).unwrap();
         let cost = KdfCost::insecure_for_tests(1);
@@ -190,11 +224,13 @@ mod tests {
         State { cursor, bytes: 0, fingerprint: Fingerprint { count: cursor, digest: 0 } }
     }
 
-    #[test]
-    fn what_is_heard_is_the_newest_and_never_goes_back() {
-        let [ada, bob] = accounts();
+    const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+    #[tokio::test]
+    async fn what_is_heard_is_the_newest_and_never_goes_back() {
+        let [ada, bob] = accounts().await;
         let listeners = Arc::new(Listeners::new(9, 9));
-        let mut listener = listeners.listen(plain(ada)).unwrap();
+        let mut listener = listeners.listen(plain(ada), HOME).await.unwrap();
         let mut heard = || {
             let has_changed = listener.news.has_changed().unwrap();
             let news = listener.news.borrow_and_update();
@@ -213,22 +249,46 @@ mod tests {
         assert_eq!(heard(), Some(3));
     }
 
-    #[test]
-    fn places_are_counted_and_nothing_is_left_behind() {
-        let [ada, bob] = accounts();
+    #[tokio::test]
+    async fn places_are_counted_and_nothing_is_left_behind() {
+        let [ada, bob] = accounts().await;
         let listeners = Arc::new(Listeners::new(2, 3));
-        let held = [ada, ada, bob].map(|account| listeners.listen(plain(account)).unwrap());
-        let refused = |account| listeners.listen(plain(account)).map(drop).unwrap_err().code;
-        assert_eq!((refused(ada), refused(bob)), (ErrorCode::Busy, ErrorCode::Busy));
+        let mut held = Vec::new();
+        for account in [ada, ada, bob] {
+            held.push(listeners.listen(plain(account), HOME).await.unwrap());
+        }
+        let refused = async |account| {
+            listeners.listen(plain(account), HOME).await.map(drop).unwrap_err().code
+        };
+        assert_eq!((refused(ada).await, refused(bob).await), (ErrorCode::Busy, ErrorCode::Busy));
         drop(held);
         assert_eq!(listeners.count(), 0);
         assert!(listeners.registry().channels.is_empty());
 
-        let listener = listeners.listen(plain(bob)).unwrap();
+        let listener = listeners.listen(plain(bob), HOME).await.unwrap();
         listeners.close();
         assert!(listener.news.has_changed().is_err());
-        assert_eq!(refused(bob), ErrorCode::Unavailable);
+        assert_eq!(refused(bob).await, ErrorCode::Unavailable);
         drop(listener);
         assert_eq!(listeners.count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_newcomer_gets_the_place_of_a_listener_of_the_network_that_has_most() {
+        let [ada, bob] = accounts().await;
+        let listeners = Arc::new(Listeners::new(9, 4));
+        let mut tasks = Vec::new();
+        for client in [[192, 0, 2, 1], [192, 0, 2, 1], [192, 0, 2, 1], [198, 51, 100, 1]] {
+            let mut listener = listeners.listen(plain(ada), client.into()).await.unwrap();
+            tasks.push(tokio::spawn(async move { listener.hear().await }));
+        }
+        let elsewhere = listeners.listen(plain(bob), [203, 0, 113, 1].into()).await.unwrap();
+        tokio::task::yield_now().await;
+        let ended: Vec<_> = tasks.iter().map(tokio::task::JoinHandle::is_finished).collect();
+        assert_eq!(ended, [true, false, false, false]);
+        let refused = listeners.listen(plain(ada), HOME).await.map(drop).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::Busy, "of the network that has most");
+        assert_eq!(listeners.count(), 4);
+        drop(elsewhere);
     }
 }

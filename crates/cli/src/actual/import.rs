@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Import, output: Output) -> anyhow::Result<()> {
     let user_files = arguments.folder(arguments.user_files.as_ref(), "user-files")?;
     check_stopped(&Published::account_file(&server_files))?;
     let told = |error| told(error, &login);
-    signals::remove_scratch_folders_first()?;
+    signals::remove_temporary_files_first()?;
     let published = Published::open(&server_files, &user_files, now_ms()).map_err(told)?;
     let password = arguments.password.read("The old server's password: ")?;
     published.check_password(&password).map_err(told)?;

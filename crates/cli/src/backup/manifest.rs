@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
-const NAME: &str = "manifest.json";
+pub(super) const NAME: &str = "manifest.json";
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]

@@ -97,7 +97,7 @@ impl Drop for Target {
 }
 
 /// Removes a file, or a folder with all that is in it.
-fn remove(path: &Path) -> anyhow::Result<()> {
+pub(super) fn remove(path: &Path) -> anyhow::Result<()> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     removed.with_context(|| path.display().to_string())
 }
@@ -113,7 +113,7 @@ fn sync_tree(folder: &Path) -> anyhow::Result<()> {
     sync_folder(folder)
 }
 
-fn sync_folder(folder: &Path) -> anyhow::Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> anyhow::Result<()> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.with_context(|| folder.display().to_string())
 }

@@ -12,7 +12,7 @@ use tracing::Subscriber;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::Layer;
 use tracing_subscriber::field::RecordFields;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{self, FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
@@ -20,6 +20,29 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::output::{Output, Visible};
+
+/// A level, or `module=level`, or several of them between commas. The parser of [`Targets`] takes
+/// every other word for a module, too.
+pub(super) fn parse_filter(text: &str) -> std::result::Result<Targets, String> {
+    // It takes nothing for a level, too.
+    let is_level = |level: &str| !level.is_empty() && level.parse::<LevelFilter>().is_ok();
+    let is_module = |module: &str| {
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_:-".contains(&byte);
+        !module.is_empty() && module.bytes().all(is_of_name)
+    };
+    let is_known = |part: &str| match part.split_once('=') {
+        Some((module, level)) => is_module(module) && is_level(level),
+        None => is_level(part),
+    };
+    if !text.split(',').all(is_known) {
+        return Err(
+            "a filter is a level (error, warn, info, debug, trace, off), or module=level, \
+                    or several between commas"
+                .to_owned(),
+        );
+    }
+    text.parse().map_err(|error: ParseError| error.to_string())
+}
 
 /// Logs from here on.
 pub(super) fn start(filter: Targets, output: Output) {
@@ -99,6 +122,16 @@ mod tests {
 
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
+        }
+    }
+
+    #[test]
+    fn a_filter_names_levels() {
+        for text in ["info", "off", "WARN", "warn,server=debug", "sync_store::sqlite=trace,error"] {
+            parse_filter(text).unwrap();
+        }
+        for text in ["", "???", "loud", "server", "server=loud", "info,", "=info", "a b=info"] {
+            assert!(parse_filter(text).is_err(), "{text}");
         }
     }
 

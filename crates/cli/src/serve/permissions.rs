@@ -1,4 +1,5 @@
-//! A data directory that other users may read or enter: made by hand, or by an earlier version.
+//! A data directory, and files with secrets, that other users may read: made by hand, or by an
+//! earlier version.
 //!
 //! Files that are made from here on are the owner's alone (`hardening.rs`). What is there already is
 //! closed at the start, as far as it is the data directory's: all that is in it, the vaults, and
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 const OTHERS: u32 = 0o077;
+const READ_BY_ALL: u32 = 0o004;
 /// Of a directory in which everybody may make files, as `/tmp`.
 const STICKY: u32 = 0o1000;
 
@@ -43,6 +45,20 @@ pub(super) fn close_to_others(data: &Path) {
             error = format!("{error:#}"),
             "other users may read what is in the data directory, and it cannot be closed"
         ),
+    }
+}
+
+/// Says in the log if every user of this machine may read a file that holds a secret. Its group may:
+/// that is how a certificate's key is often shared.
+pub(super) fn warn_of_readers(file: &Path) {
+    // What cannot be read is an error where it is used.
+    let Ok(metadata) = fs::metadata(file) else { return };
+    if mode(&metadata) & READ_BY_ALL != 0 {
+        tracing::warn!(
+            path = %file.display(),
+            mode = format!("{:04o}", mode(&metadata)),
+            "all users of this machine may read this file, which holds a secret: `chmod 600` ends that"
+        );
     }
 }
 

@@ -13,6 +13,7 @@
 mod file;
 mod print;
 pub(crate) mod table;
+mod variables;
 
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
@@ -27,6 +28,10 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use super::Arguments;
 use crate::output::Output;
 pub(crate) use table::Table;
+pub(crate) use variables::warn_of_unknown_variables;
+
+/// What all variables of settings begin with.
+const PREFIX: &str = "WARREN_";
 
 // What tells where settings come from, and is none itself. A doc comment would become the help of
 // the whole command.
@@ -321,7 +326,7 @@ fn name(arg: &Arg) -> &str {
 }
 
 fn variable(name: &str) -> String {
-    format!("WARREN_{}", name.to_uppercase().replace('-', "_"))
+    format!("{PREFIX}{}", name.to_uppercase().replace('-', "_"))
 }
 
 fn is_list(arg: &Arg) -> bool {

@@ -1,6 +1,6 @@
 //! Whoever connects and says nothing, or listens to everything.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
@@ -109,4 +109,35 @@ fn listeners_cost_others_nothing() {
         .collect();
     ada.measure().report("listeners who read nothing", &quiet, &target);
     drop(held);
+}
+
+/// Listens, and returns the connection with the first line of the answer.
+fn listen(target: &Target, from: Ipv4Addr, token: &str) -> (TcpStream, String) {
+    let mut stream = connect(from, target.address()).unwrap();
+    let head = head("GET", "/v1/sync/events", token, 0);
+    let mut line = String::new();
+    if stream.write_all(head.as_bytes()).is_ok() {
+        // A connection that is closed for another says nothing.
+        drop(BufReader::new(stream.try_clone().unwrap()).read_line(&mut line));
+    }
+    (stream, line)
+}
+
+#[test]
+fn listeners_of_many_networks_leave_room_to_listen() {
+    let target = Target::start(&["--connections-max", "200"]);
+    let mut ada = User::register(&target, "ada", address(2));
+    let quiet = ada.measure_connections();
+    let mut held = Vec::new();
+    for number in 0..12 {
+        let from = address(100 + number);
+        let mallory = User::register(&target, &format!("mallory{number}"), from);
+        held.extend((0..15).map(|_| listen(&target, from, &mallory.token)));
+    }
+    // All that may listen, and connections are left, so that none is closed for a newcomer.
+    let listening = held.iter().filter(|(_, line)| line.contains(" 200 ")).count();
+    assert_eq!(listening, 180, "of the attackers listen");
+    let (_honest, line) = listen(&target, address(2), &ada.token);
+    assert!(line.contains(" 200 "), "{line:?}");
+    ada.measure_connections().report("listeners of twelve networks", &quiet, &target);
 }

@@ -288,6 +288,10 @@ fn a_command_that_is_interrupted_leaves_nothing_open() {
         if process.0.try_wait().unwrap().is_none() {
             process.signal(Signal::INT);
             process.wait();
+            assert!(!path.join("a.db.compacting").exists(), "after {line}");
+        }
+        if path.join("saved/unfinished").exists() {
+            run(path, &words(line)).succeeded();
         }
         let mut open = open_to_others(path);
         // A copy may be read by who may read the original.

@@ -1,11 +1,12 @@
 //! The settings of `warren serve`: from the command line, the environment and a TOML file.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::processes::{Ran, Server, json, start, warren, warren_in};
+use crate::processes::{Ran, Server, json, start, start_with, warren, warren_in};
 
 const SECRET: &str = "postgres://warren:correct-horse@db.example/warren";
 
@@ -144,6 +145,13 @@ fn a_name_or_a_value_that_is_wrong_is_refused_with_its_line() {
     etc.check_refused("messages-max = -1", 1, "`messages-max`");
     etc.check_refused("messages-max = 1.5", 1, "`messages-max`");
     etc.check_refused("account-devices-max = 901", 1, "900");
+    for zero in ["messages-max", "body-bytes-max", "request-timeout", "connections-max"] {
+        etc.check_refused(&format!("{zero} = 0"), 1, zero);
+    }
+    etc.check_refused("host = [\"https://a.example\"]", 1, "without https://");
+    etc.check_refused("host = [\"a.example:443\"]", 1, "port");
+    etc.check_refused("trusted-proxy = [\"0.0.0.0/0\"]", 1, "pose as anybody");
+    etc.check_refused("log = \"???\"", 1, "a filter is a level");
     etc.check_refused("open-registration = \"true\"", 1, "`open-registration`");
     etc.check_refused("allow-origin = \"https://a.example\"", 1, "`allow-origin`");
     etc.check_refused("allow-origin = [\"https://a.example\", 5]", 1, "`allow-origin`");
@@ -153,6 +161,36 @@ fn a_name_or_a_value_that_is_wrong_is_refused_with_its_line() {
     etc.check_refused("log = \"warn\"\nlog = \"info\"", 2, "duplicate");
     etc.check_refused("log = \"warn\"\nlisten = ", 2, "");
     warren(&["serve", "--config", &etc.at("none.toml"), "--json"]).refused("invalid_settings");
+}
+
+#[test]
+fn a_token_that_can_be_guessed_is_refused() {
+    let etc = Etc::new();
+    for token in ["", "a\n", "fifteen letters\n"] {
+        fs::write(etc.at("token"), token).unwrap();
+        let serve = ["serve", "--admin-token-file", "token", "--listen", "127.0.0.1:0"];
+        let ran = warren_in(&etc.at(""), &[], &serve);
+        assert!(ran.stderr.contains("16 characters"), "{token:?}: {}", ran.stderr);
+        assert!(!ran.status.success());
+    }
+}
+
+#[test]
+fn what_is_probably_a_mistake_is_in_the_log() {
+    let etc = Etc::new();
+    let (token, data) = (etc.at("token"), etc.at("data"));
+    fs::write(&token, "an-operators-token\n").unwrap();
+    fs::set_permissions(&token, Permissions::from_mode(0o644)).unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data", &data];
+    let serve = [&serve[..], &["--admin-token-file", &token]].concat();
+    let log = etc.at("log");
+    let stderr = fs::File::create(&log).unwrap();
+    let variables = [("WARREN_LISTN", "0.0.0.0:1"), ("NO_COLOR", "1")];
+    drop(Server::for_people(start_with(&variables, stderr.into(), &serve)));
+    let log = fs::read_to_string(&log).unwrap();
+    for told in ["did you mean WARREN_LISTEN?", "all users of this machine may read this file"] {
+        assert!(log.contains(told), "{told} in {log}");
+    }
 }
 
 #[test]

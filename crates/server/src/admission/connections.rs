@@ -1,4 +1,5 @@
-//! Places for connections. When all are taken, a newcomer gets one of the network that has the most.
+//! Places for connections, and for those that listen. When all are taken, a newcomer gets one of the
+//! network that has the most.
 //!
 //! So whoever holds many connections keeps nobody out, whatever they are held with: half a head, a
 //! body of a byte a second, nothing at all, or a stream of events. No time limit would do as much,
@@ -76,9 +77,13 @@ impl Connections {
     /// A place for a peer who has come, which may be that of another connection: this closes at
     /// once. `None` if nobody has to go for the peer.
     pub(crate) async fn admit(&self, peer: IpAddr, proxies: &Proxies) -> Option<ConnectionPlace> {
+        self.admit_client((!proxies.is_trusted(peer)).then_some(peer)).await
+    }
+
+    /// The same for a client whose address is known, or for nobody in particular.
+    pub(crate) async fn admit_client(&self, client: Option<IpAddr>) -> Option<ConnectionPlace> {
         let connection = Arc::new(OpenConnection::new());
-        let is_proxy = proxies.is_trusted(peer);
-        let entry = (!is_proxy).then(|| self.enter(&connection, peer));
+        let entry = client.map(|client| self.enter(&connection, client));
         let free = Arc::clone(&self.total).try_acquire_owned().ok();
         if free.is_none() || entry.as_ref().is_some_and(|own| own.share() > self.share_max) {
             lock(&self.table).displace(entry.as_ref(), self.share_max)?;

@@ -7,6 +7,7 @@
 //! - Which other origins' pages may call the API → `origin.rs`.
 
 use std::net::IpAddr;
+use std::str::FromStr;
 
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
@@ -17,6 +18,35 @@ use crate::error::Refusal;
 
 /// Of a host's name, as a refusal repeats it; as many as DNS allows.
 const HOST_CHARACTERS_MAX: usize = 253;
+/// Of a name between two dots.
+const LABEL_CHARACTERS_MAX: usize = 63;
+
+/// A name that the server is asked under, or an address: without a scheme, a port or a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(String);
+
+/// Why a text is no such name.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("a host is a name (warren.example) or an address, without https://, port and path")]
+pub struct InvalidHost;
+
+impl FromStr for HostName {
+    type Err = InvalidHost;
+
+    fn from_str(text: &str) -> Result<Self, InvalidHost> {
+        let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+        let is_label = |label: &str| {
+            let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            (1..=LABEL_CHARACTERS_MAX).contains(&label.len()) && label.bytes().all(is_of_name)
+        };
+        let is_name = name.len() <= HOST_CHARACTERS_MAX && name.split('.').all(is_label);
+        if is_name || bare(&name).parse::<IpAddr>().is_ok() {
+            Ok(Self(name))
+        } else {
+            Err(InvalidHost)
+        }
+    }
+}
 
 /// The names that are answered to.
 #[derive(Clone, Debug)]
@@ -30,9 +60,9 @@ pub(crate) struct Hosts {
 impl Hosts {
     /// Names that the operator has given; without any, all of them, unless only this machine
     /// reaches the address `listen`.
-    pub(crate) fn new(names: &[String], listen: IpAddr) -> Self {
+    pub(crate) fn new(names: &[HostName], listen: IpAddr) -> Self {
         let is_closed = !names.is_empty() || listen.is_loopback();
-        let names = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let names = names.iter().map(|HostName(name)| name.clone()).collect();
         Self { names, is_closed }
     }
 
@@ -61,13 +91,17 @@ impl Hosts {
     }
 
     fn is_answered(&self, host: &str) -> bool {
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
         // No page has an address for its name but the one that is there.
-        let is_address = bare.parse::<IpAddr>().is_ok();
+        let is_address = bare(host).parse::<IpAddr>().is_ok();
         let name = host.trim_end_matches('.').to_ascii_lowercase();
         let is_local = name == "localhost" || name.ends_with(".localhost");
         !self.is_closed || is_address || is_local || self.names.contains(&name)
     }
+}
+
+/// An IPv6 address without its brackets.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 #[cfg(test)]
@@ -104,8 +138,30 @@ mod tests {
         let anywhere = IpAddr::from([0, 0, 0, 0]);
         assert!(answers(&Hosts::new(&[], anywhere), &["warren.example"]));
         assert!(!answers(&Hosts::new(&[], anywhere), &[]));
-        let hosts = Hosts::new(&["Warren.example".to_owned()], anywhere);
+        let hosts = Hosts::new(&["Warren.example.".parse().unwrap()], anywhere);
         assert!(answers(&hosts, &["warren.example:443"]) && answers(&hosts, &["192.0.2.1"]));
         assert!(!answers(&hosts, &["other.example"]));
+    }
+
+    #[test]
+    fn a_host_is_a_name_without_what_is_around_it_in_an_address_bar() {
+        for text in ["warren.example", "localhost", "a_b-c.example.", "192.0.2.1", "[2001:db8::1]"]
+        {
+            text.parse::<HostName>().unwrap();
+        }
+        let long = "a".repeat(64);
+        for text in [
+            "",
+            ".",
+            "https://warren.example",
+            "warren.example:4600",
+            "warren.example/",
+            "*.example",
+            "a b",
+            "a..b",
+            &long,
+        ] {
+            assert_eq!(text.parse::<HostName>(), Err(InvalidHost), "{text}");
+        }
     }
 }

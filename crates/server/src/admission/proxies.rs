@@ -19,8 +19,39 @@ pub struct TrustedProxy(IpNet);
 
 /// Why a text names no proxy.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("a proxy is an address (127.0.0.1) or a network (10.0.0.0/8)")]
-pub struct InvalidProxy;
+pub enum InvalidProxy {
+    /// Something else.
+    #[error("a proxy is an address (127.0.0.1) or a network (10.0.0.0/8)")]
+    Malformed,
+    /// Whoever is there could say that they are somebody else.
+    #[error(
+        "anybody there could pose as anybody: name your proxy, at most a network like 10.0.0.0/8"
+    )]
+    TooWide,
+}
+
+/// The shortest prefixes of private networks (RFC 1918, RFC 4193).
+const PREFIX_V4_MIN: u8 = 8;
+const PREFIX_V6_MIN: u8 = 7;
+
+/// What proxies add to requests, or some of them.
+const FORWARDING: [&str; 10] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-forwarded-server",
+    "x-real-ip",
+    "x-client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+];
+
+/// Whether a request says that it came through a proxy, whoever that is.
+pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
+    FORWARDING.iter().any(|name| headers.contains_key(*name))
+}
 
 impl FromStr for TrustedProxy {
     type Err = InvalidProxy;
@@ -28,9 +59,17 @@ impl FromStr for TrustedProxy {
     fn from_str(text: &str) -> Result<Self, InvalidProxy> {
         let network = match text.parse::<IpAddr>() {
             Ok(address) => address.into(),
-            Err(_) => text.parse().or(Err(InvalidProxy))?,
+            Err(_) => text.parse().or(Err(InvalidProxy::Malformed))?,
         };
-        Ok(Self(network))
+        let prefix_min = match network {
+            IpNet::V4(_) => PREFIX_V4_MIN,
+            IpNet::V6(_) => PREFIX_V6_MIN,
+        };
+        if network.prefix_len() < prefix_min {
+            Err(InvalidProxy::TooWide)
+        } else {
+            Ok(Self(network))
+        }
     }
 }
 
@@ -133,8 +172,11 @@ mod tests {
 
     #[test]
     fn proxies_are_addresses_or_networks() {
-        assert!(["::1", "127.0.0.0/8", "fd00::/8"].iter().all(|text| is_proxy(text)));
+        assert!(["::1", "127.0.0.0/8", "fc00::/7"].iter().all(|text| is_proxy(text)));
         assert!(!["", "localhost", "10.0.0.0/33", "10.0.0.1:80"].iter().any(|text| is_proxy(text)));
+        for text in ["0.0.0.0/0", "::/0", "128.0.0.0/1"] {
+            assert_eq!(text.parse::<TrustedProxy>(), Err(InvalidProxy::TooWide), "{text}");
+        }
     }
 
     fn is_proxy(text: &str) -> bool {

@@ -18,6 +18,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use accounts::Session;
+use axum::Extension;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
@@ -30,7 +31,7 @@ use utoipa_axum::routes;
 
 use crate::app::{App, blocking};
 use crate::error::Refusal;
-use crate::extract::Device;
+use crate::extract::{Device, Peer};
 use crate::listeners::{ListenedSet, Listener};
 use crate::openapi::{TOKEN, refusals};
 
@@ -60,11 +61,15 @@ refusals!(EventsRefusals: TOKEN, []);
         EventsRefusals,
     ),
 )]
-async fn events(State(app): State<Arc<App>>, device: Device) -> Result<Response, Refusal> {
+async fn events(
+    State(app): State<Arc<App>>,
+    Extension(Peer { address, .. }): Extension<Peer>,
+    device: Device,
+) -> Result<Response, Refusal> {
     let Device { session, vault, .. } = device;
     // Listens first: what is stored before the state is read is in it, and what is stored after it
     // is heard.
-    let listener = app.listeners.listen(ListenedSet::of(&session))?;
+    let listener = app.listeners.listen(ListenedSet::of(&session), address).await?;
     let state = vault.state().await?;
     let first = VaultState::new(state.cursor, state.fingerprint).to_event().into();
     let listening = Listening { app, listener, session, told_cursor: state.cursor };
@@ -89,9 +94,9 @@ struct Listening {
 impl Listening {
     /// Waits for what is to be sent next; `None` is the end.
     async fn next(mut self) -> Option<(Bytes, Self)> {
-        let heard = tokio::time::timeout(KEEP_ALIVE, self.listener.news.changed()).await;
-        let is_stopping = matches!(heard, Ok(Err(_)));
-        if is_stopping || !self.may_listen().await {
+        let heard = tokio::time::timeout(KEEP_ALIVE, self.listener.hear()).await;
+        let is_over = matches!(heard, Ok(None));
+        if is_over || !self.may_listen().await {
             return None;
         }
         let news = *self.listener.news.borrow_and_update();

@@ -60,7 +60,7 @@ impl Running {
             listen: "127.0.0.1:0".parse().unwrap(),
             data: data.path().to_owned(),
             registration_open: true,
-            admin_token: Some(AdminToken::new(ADMIN.to_owned())),
+            admin_token: Some(AdminToken::parse(ADMIN).unwrap()),
             kdf: KdfCost::insecure_for_tests(1),
             ..Config::default()
         };

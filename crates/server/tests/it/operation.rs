@@ -43,6 +43,23 @@ fn it_counts_requests_and_messages() {
 }
 
 #[test]
+fn without_an_operator_metrics_are_for_this_machine_and_not_for_its_proxys_clients() {
+    let server = Running::with(|config| config.admin_token = None);
+    assert_eq!(server.get("/metrics", "").status, 200);
+    for header in ["x-forwarded-for", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Proto"] {
+        let answer = server.send("GET", "/metrics", &[(header, "127.0.0.1")], ());
+        answer.refused("admin_disabled");
+    }
+    let named = Running::with(|config| {
+        config.admin_token = None;
+        config.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    assert_eq!(named.get("/metrics", "").status, 200, "a proxy that is named adds the header");
+    let answer = named.send("GET", "/metrics", &[("x-forwarded-for", "127.0.0.1")], ());
+    answer.refused("admin_disabled");
+}
+
+#[test]
 fn it_shows_how_the_open_vaults_files_are() {
     let server = Running::new();
     let token = server.account("ada");

@@ -50,13 +50,19 @@ fn find<'a>(definition: &'a Command, key: &str) -> Result<&'a Arg, String> {
     if let Some(arg) = definition.get_arguments().find(|arg| name(arg) == key) {
         return Ok(arg);
     }
-    let alike = |arg: &&Arg| strsim::jaro_winkler(name(arg), &key.replace('_', "-"));
-    let nearest = definition.get_arguments().max_by(|a, b| alike(a).total_cmp(&alike(b)));
-    let hint = match nearest {
-        Some(arg) if alike(&arg) >= LIKENESS_MIN => format!("; did you mean `{}`?", name(arg)),
-        _ => "; `warren serve --help` lists the settings".to_owned(),
+    let hint = match nearest(definition, key) {
+        Some(arg) => format!("; did you mean `{}`?", name(arg)),
+        None => "; `warren serve --help` lists the settings".to_owned(),
     };
     Err(format!("there is no setting `{key}`{hint}"))
+}
+
+/// The setting that may be meant by a name that none has.
+pub(super) fn nearest<'a>(definition: &'a Command, key: &str) -> Option<&'a Arg> {
+    let key = key.replace('_', "-");
+    let alike = |arg: &&Arg| strsim::jaro_winkler(name(arg), &key);
+    let nearest = definition.get_arguments().max_by(|a, b| alike(a).total_cmp(&alike(b)));
+    nearest.filter(|arg| alike(arg) >= LIKENESS_MIN)
 }
 
 /// What the value would be on the command line.

@@ -111,7 +111,7 @@ fn check_client_address(certificates: &Certificates, proxy: &ReverseProxy) {
         proxy.ask(certificates, &request("POST /v1/clients", "warren.example", "", &login));
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
     let log = log_of_server(certificates.place);
-    let refused: Vec<&str> = log.lines().filter(|line| line.contains(" WARN ")).collect();
+    let refused: Vec<&str> = log.lines().filter(|line| line.contains("login refused")).collect();
     let [line] = refused[..] else { panic!("{log}") };
     let expected = format!(": login refused from {CLIENT}: wrong password for ada");
     assert!(line.ends_with(&expected), "{log}");
