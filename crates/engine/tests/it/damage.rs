@@ -216,8 +216,9 @@ fn whichever_page_is_damaged_a_database_comes_back_by_itself() {
         } else if !damaged(&path).exists() {
             // Nobody reads it; it is found by who looks.
             let found = database.repair_damage().unwrap();
-            assert_eq!(found.is_some(), damaged(&path).exists());
-            free_count += usize::from(found.is_none());
+            // On a busy machine maintenance may have found and repaired it first.
+            assert!(found.is_none() || damaged(&path).exists());
+            free_count += usize::from(!damaged(&path).exists());
         }
         let (rows, names, count) = counts(&database);
         if damaged(&path).exists() {
