@@ -11,7 +11,6 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
-use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +20,8 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls};
+
+use crate::ReservedPort;
 
 /// Room for the WAL between two checkpoints: more than a round writes.
 pub const MAX_WAL_BYTES: u64 = 4 << 30;
@@ -45,6 +46,8 @@ pub struct Server {
     child: Child,
     watchdog: Child,
     config: Config,
+    /// Nobody else gets it while the server runs.
+    _port: ReservedPort,
 }
 
 impl Server {
@@ -70,20 +73,25 @@ impl Server {
     ) -> anyhow::Result<Self> {
         let host = Host::new(folder)?;
         let password = host.initialise()?;
-        let port = free_port()?;
+        let port = ReservedPort::new()?;
         let mut config = Config::new();
-        config.host("127.0.0.1").port(port).user(USER).password(password).dbname("postgres");
+        config
+            .host("127.0.0.1")
+            .port(port.number())
+            .user(USER)
+            .password(password)
+            .dbname("postgres");
         config.connect_timeout(START_MAX);
 
         let log = folder.join("postgres.log");
         let file = File::create(&log).context("the server's log")?;
-        let mut child = host.serve(port, settings, file)?;
+        let mut child = host.serve(port.number(), settings, file)?;
         let remove = temporary.then_some(folder);
         let watchdog = watchdog(&host, child.id(), remove).inspect_err(|_| {
             drop(child.kill());
             drop(child.wait());
         })?;
-        let mut server = Self { child, watchdog, config };
+        let mut server = Self { child, watchdog, config, _port: port };
         runtime.block_on(server.answer()).with_context(|| {
             let log = fs::read_to_string(&log).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
@@ -326,12 +334,6 @@ fn system_user() -> anyhow::Result<(u32, u32)> {
     ids.with_context(|| {
         format!("PostgreSQL refuses to be run by root, and there is no system user `{USER}`")
     })
-}
-
-/// Free at this moment: PostgreSQL cannot be given port 0. If another takes it, the start fails.
-fn free_port() -> anyhow::Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("a free port")?;
-    Ok(listener.local_addr()?.port())
 }
 
 fn shared_buffers_mb() -> anyhow::Result<u64> {

@@ -9,13 +9,13 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use postgres_lab::ReservedPort;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -40,7 +40,7 @@ pub(crate) struct Target {
     /// Further options of `warren serve`.
     options: Vec<String>,
     folder: TempDir,
-    port: u16,
+    port: ReservedPort,
     address: String,
     /// While it runs.
     child: Option<Child>,
@@ -60,9 +60,9 @@ impl Target {
     /// `options` are for `warren serve`.
     pub(crate) fn start(kind: Kind, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
+        let port = ReservedPort::new().unwrap();
         let path = if kind == Kind::WarrenPath { "/actual" } else { "" };
-        let address = format!("http://127.0.0.1:{port}{path}");
+        let address = format!("http://127.0.0.1:{}{path}", port.number());
         let options = options.iter().map(|&option| option.to_owned()).collect();
         let mut target = Self { kind, options, folder, port, address, child: None };
         fs::create_dir(target.data()).unwrap();
@@ -95,7 +95,7 @@ impl Target {
 
     /// From its next start on it listens where the other one does, which must not run then.
     pub(crate) fn move_to(&mut self, other: &Self) {
-        self.port = other.port;
+        self.port = other.port.clone();
         self.address.clone_from(&other.address);
     }
 
@@ -126,7 +126,9 @@ impl Target {
         let mut command = Command::new(node);
         command.arg(installed("@actual-app/sync-server/build/bin/actual-server.js"));
         command.current_dir(&data).env("NODE_ENV", "production").env("NO_COLOR", "1");
-        command.env("ACTUAL_HOSTNAME", "127.0.0.1").env("ACTUAL_PORT", self.port.to_string());
+        command
+            .env("ACTUAL_HOSTNAME", "127.0.0.1")
+            .env("ACTUAL_PORT", self.port.number().to_string());
         // A test that asks more than 500 times a minute names another address with each request.
         command.env("ACTUAL_TRUSTED_PROXIES", "127.0.0.1/32");
         command.env("ACTUAL_DATA_DIR", &data);
@@ -137,13 +139,13 @@ impl Target {
 
     fn warren_command(&self) -> Command {
         let mut command = self.serve_command("127.0.0.1:0");
-        command.arg("--actual").arg(format!("127.0.0.1:{}", self.port));
+        command.arg("--actual").arg(format!("127.0.0.1:{}", self.port.number()));
         command.arg("--actual-web").arg(installed("@actual-app/web/build"));
         command
     }
 
     fn warren_path_command(&self) -> Command {
-        let mut command = self.serve_command(&format!("127.0.0.1:{}", self.port));
+        let mut command = self.serve_command(&format!("127.0.0.1:{}", self.port.number()));
         command.args(["--actual", "/actual"]);
         command
     }
@@ -222,10 +224,4 @@ fn follow(stdout: ChildStdout, mut log: File, kind: Kind) -> Receiver<String> {
         }
     });
     receiver
-}
-
-/// The published server cannot choose one by itself.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap().port()
 }

@@ -2,9 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
+
+use postgres_lab::ReservedPort;
 
 use super::{PROXIES_PAGE, code_block, program, replaced};
 use crate::certificates::Certificates;
@@ -12,9 +14,6 @@ use crate::file_modes::{Running, wait_until};
 use crate::live::{DEADLINE, lines};
 use crate::processes::with_input;
 use crate::support::Place;
-
-/// Another program may take a port that was free a moment ago.
-const PORTS_COUNT_MAX: usize = 5;
 
 /// Of clients: one that no proxy has, and that the server does not trust.
 pub(super) const CLIENT: &str = "127.9.0.7";
@@ -99,7 +98,7 @@ pub(super) fn nginx_around(site: &str) -> String {
 /// One that runs, until this value is dropped.
 pub(super) struct ReverseProxy {
     program: Running,
-    port: u16,
+    port: ReservedPort,
     /// A file.
     log: String,
 }
@@ -125,29 +124,22 @@ impl ReverseProxy {
         configuration: impl Fn(u16) -> String,
     ) -> Self {
         let (file, log) = (place.at(&format!("{kind:?}.conf")), place.at(&format!("{kind:?}.log")));
-        let started = (0..PORTS_COUNT_MAX).find_map(|_| {
-            let port = free_port();
-            fs::write(&file, configuration(port)).unwrap();
-            let mut command = kind.command(place, &file);
-            let program = Running::of(command.stderr(File::create(&log).unwrap()));
-            Self { program, port, log: log.clone() }.ready()
-        });
-        started.unwrap_or_else(|| panic!("{kind:?}: {}", fs::read_to_string(&log).unwrap()))
-    }
-
-    /// `None` if it ends instead.
-    fn ready(mut self) -> Option<Self> {
-        let mut has_ended = false;
+        let port = ReservedPort::new().unwrap();
+        fs::write(&file, configuration(port.number())).unwrap();
+        let mut command = kind.command(place, &file);
+        let program = Running::of(command.stderr(File::create(&log).unwrap()));
+        let mut proxy = Self { program, port, log };
         wait_until("a proxy that listens", || {
-            has_ended = self.program.0.try_wait().unwrap().is_some();
-            has_ended || TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok()
+            let ended = proxy.program.0.try_wait().unwrap();
+            assert!(ended.is_none(), "{kind:?}: {}", proxy.log());
+            TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port.number())).is_ok()
         });
-        (!has_ended).then_some(self)
+        proxy
     }
 
     /// `127.0.0.1:…`
     pub(super) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("127.0.0.1:{}", self.port.number())
     }
 
     /// What it has logged.
@@ -195,8 +187,4 @@ impl ResponseStream {
             seen.push(line.unwrap_or_else(|error| panic!("{error} after {seen:?}")));
         }
     }
-}
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap().port()
 }
